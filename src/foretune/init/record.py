@@ -1,0 +1,94 @@
+"""The settings of task-dependent initialization, and the record of what was done."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = ["Gains", "Initialization", "Settings", "Variant"]
+
+Variant = Literal["construct", "refine"]
+Gains = Literal["phase", "scaled", "literal"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the paper leaves open, with our defaults; `docs/reproduction.md` says how each was chosen.
+
+    Args:
+        modes: how many modes get a task frequency; by default as many as the state has.
+        min_separation: least distance in bins between two task frequencies.
+        damping: (γ_min, γ_max) of the complex modes: the strongest frequency gets the first, strength 0 the second.
+        max_width: upper limit of a complex mode's half width γΔ, in bins of the spectrum, so that no peak is wider than
+            the grid on which the task was measured; None for none, as in the paper.
+        gain: (g_min, g_max) of input and output weights.
+        gains: `"phase"` gives C the gain as magnitude and keeps the phase it had, so that heads stay different;
+            `"scaled"` multiplies the C it had; `"literal"` makes C real and every head the same filter.
+        real_damping: damping of the real blocks: the first value for the six strongest frequencies, the second after.
+        steps: Adam steps of the refinement.
+        lr: its learning rate.
+    """
+
+    modes: int | None = None
+    min_separation: int = 1
+    damping: tuple[float, float] = (0.05, 0.5)
+    max_width: float | None = 0.5
+    gain: tuple[float, float] = (0.3, 1.0)
+    gains: Gains = "phase"
+    real_damping: tuple[float, float] = (0.1, 0.5)
+    steps: int = 300
+    lr: float = 0.02
+
+    def __post_init__(self) -> None:
+        for name in ("damping", "gain", "real_damping"):
+            low, high = getattr(self, name)
+            if not 0 <= low <= high:
+                raise InputError(f"{name} is ({low}, {high}); pass two values with 0 <= first <= second")
+        if self.gains not in ("phase", "scaled", "literal"):
+            raise InputError(f"gains is {self.gains!r}; use 'phase', 'scaled' or 'literal'")
+        for name, least in (("modes", 1), ("min_separation", 1), ("steps", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"{name} is {value}; it must be at least {least}")
+        if self.lr <= 0 or (self.max_width is not None and self.max_width <= 0):
+            raise InputError(f"lr is {self.lr} and max_width {self.max_width}; both must be above 0")
+
+    @classmethod
+    def of(cls, **options: Any) -> Settings:
+        """Settings from keyword arguments, with a clear word about one that does not exist."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in options:
+            if name not in known:
+                raise InputError(f"there is no setting {name!r}; there are {', '.join(known)}")
+        return cls(**options)
+
+
+@dataclass(frozen=True, eq=False)
+class Initialization:
+    """What `tune` or `initialize_` did.
+
+    `frequencies` (cycles per step) and `strengths` are the task peaks that were placed, strongest first. The losses are
+    L_spec of the head-averaged spectrum before and after.
+    """
+
+    variant: Variant
+    frequencies: np.ndarray
+    strengths: np.ndarray
+    length: int
+    loss_before: float
+    loss_after: float
+    seconds: float
+    settings: Settings
+    layer: str = ""
+
+    def __str__(self) -> str:
+        where = f" of {self.layer}" if self.layer else ""
+        return (
+            f"{self.variant}{where}: {len(self.frequencies)} task frequencies, "
+            f"L_spec {self.loss_before:.4f} -> {self.loss_after:.4f} in {self.seconds:.2f} s"
+        )

@@ -1,0 +1,155 @@
+"""The complex diagonal SSM (S4D and its kin) as an immutable set of parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from . import convolution, defaults, discretize
+
+__all__ = ["DiagonalSSM"]
+
+BLOCK = 1 << 22  # complex values in flight at once in the frequency response
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalSSM:
+    """`H` single-input single-output systems with `N/2` complex modes and their conjugates: `y = 2 Re(C x)`.
+
+    Args:
+        dt: time steps, real `(H,)`, or `(H, N/2)` where each mode has its own.
+        A: modes, complex `(S, N/2)`. S divides H; S < H means that heads share them: head h uses row `h % S`.
+        B: input weights, complex `(S, N/2)`.
+        C: output weights, complex `(H, N/2)`.
+        rule: `"zoh"` or `"bilinear"`.
+    """
+
+    dt: Tensor
+    A: Tensor
+    B: Tensor
+    C: Tensor
+    rule: discretize.Rule = "zoh"
+
+    def __post_init__(self) -> None:
+        heads, modes = self.C.shape if self.C.ndim == 2 else (0, 0)
+        good = heads > 0 and modes > 0 and self.A.ndim == 2 and self.A.shape == self.B.shape
+        good = good and self.A.shape[1] == modes and heads % self.A.shape[0] == 0
+        if not good or self.dt.shape not in ((heads,), (heads, 1), (heads, modes)):
+            shapes = {name: tuple(getattr(self, name).shape) for name in ("dt", "A", "B", "C")}
+            raise InputError(f"shapes are {shapes}; pass dt (H,), A and B (S, modes) with S dividing H, C (H, modes)")
+        if self.rule not in discretize.RULES:
+            raise InputError(f"rule is {self.rule!r}; use one of {discretize.RULES}")
+        for name in ("dt", "A", "B", "C"):
+            value = getattr(self, name)
+            if not torch.isfinite(torch.view_as_real(value) if value.is_complex() else value).all():
+                raise InputError(f"{name} holds a value that is not finite; check where it was computed")
+        if not (self.dt > 0).all():
+            raise InputError(f"dt holds {self.dt.min().item()}; time steps must be above 0")
+
+    @property
+    def heads(self) -> int:
+        return self.C.shape[0]
+
+    @property
+    def state(self) -> int:
+        """N, counting the conjugates."""
+        return 2 * self.C.shape[1]
+
+    def per_head(self, shared: Tensor) -> Tensor:
+        """Rows of `A` or `B`, `(S, N/2)`, repeated for each head, `(H, N/2)`."""
+        return shared.repeat(self.heads // shared.shape[0], 1)
+
+    @property
+    def step(self) -> Tensor:
+        """`dt` in a shape that broadcasts against modes."""
+        return self.dt if self.dt.ndim == 2 else self.dt.unsqueeze(-1)
+
+    def discretized(self) -> tuple[Tensor, Tensor, Tensor]:
+        """`(Ā, B̄, C̄)`, each `(H, N/2)`, of `x_t = Ā x_{t-1} + B̄ u_t`, `y_t = 2 Re Σ C̄ x_t`."""
+        log_ratio, factor = discretize.diagonal(self.step, self.per_head(self.A), self.rule)
+        return torch.exp(log_ratio), factor * self.per_head(self.B), self.C
+
+    def modes(self) -> tuple[Tensor, Tensor]:
+        """`(c, z)` of the impulse response `k_t = 2 Re Σ_n c_n exp(t z_n)`, each `(H, N/2)`."""
+        log_ratio, factor = discretize.diagonal(self.step, self.per_head(self.A), self.rule)
+        return factor * self.per_head(self.B) * self.C, log_ratio
+
+    def impulse_response(self, length: int) -> Tensor:
+        """`k_0 .. k_{L-1}` of each head, `(H, L)`."""
+        return convolution.geometric_sum(*self.modes(), length)
+
+    def frequency_response(self, omega: Tensor) -> Tensor:
+        """`H(ω) = Σ_t k_t e^{-iωt}` of the infinite response in closed form, complex `(H, K)`; ω in radians per step."""
+        coefficients, log_ratio = self.modes()
+        if (log_ratio.real >= 0).any():
+            raise InputError(
+                f"a mode grows (largest |Ā| is {log_ratio.real.exp().max().item():.6g}), so its infinite response has no "
+                "spectrum; use the truncated one (exact=False)"
+            )
+        turn = torch.exp(-1j * torch.as_tensor(omega, device=self.C.device).to(self.C.real.dtype))
+        ratio = torch.exp(log_ratio)
+        pieces = turn.split(max(1, BLOCK // coefficients.numel()))
+        return torch.cat([_two_sided(w[:, None, None], coefficients, ratio) for w in pieces]).T
+
+    def peak_frequencies(self) -> Tensor:
+        """Where each mode makes |H| peak, in cycles per step: `|arg Ā| / 2π`, which is `Δ Im A / 2π` for ZOH, `(H, N/2)`."""
+        turns = discretize.diagonal(self.step, self.per_head(self.A), self.rule)[0].imag / (2 * torch.pi)
+        return (turns - turns.round()).abs()
+
+    def replace(self, **changes: Tensor) -> DiagonalSSM:
+        """The same set with some tensors exchanged."""
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> DiagonalSSM:
+        """The same set elsewhere; `dtype` is the real one, such as `torch.float32`."""
+        complex_dtype = None if dtype is None else dtype.to_complex()
+        moved = {name: getattr(self, name).to(device=device, dtype=complex_dtype) for name in ("A", "B", "C")}
+        return self.replace(dt=self.dt.to(device=device, dtype=dtype), **moved)
+
+    @classmethod
+    def s4d_lin(cls, heads: int = 1, state: int = 64, seed: int = 0, dt: defaults.Steps = (1e-3, 1e-1)) -> DiagonalSSM:
+        """S4D-Lin: A_n = -1/2 + iπn, the default of the minimal S4D layer."""
+        return cls._random(defaults.lin(state), heads, seed, dt)
+
+    @classmethod
+    def s4d_inv(cls, heads: int = 1, state: int = 64, seed: int = 0, dt: defaults.Steps = (1e-3, 1e-1)) -> DiagonalSSM:
+        """S4D-Inv: A_n = -1/2 + i (N/π)(N/(2n+1) - 1)."""
+        return cls._random(defaults.inv(state), heads, seed, dt)
+
+    @classmethod
+    def s4d_legs(cls, heads: int = 1, state: int = 64, seed: int = 0, dt: defaults.Steps = (1e-3, 1e-1)) -> DiagonalSSM:
+        """S4D-LegS: the eigenvalues of the normal part of HiPPO-LegS."""
+        return cls._random(defaults.legs(state), heads, seed, dt)
+
+    @classmethod
+    def low_frequency(cls, heads: int = 1, state: int = 64, seed: int = 0) -> DiagonalSSM:
+        """The paper's low-frequency SSM: Δ = 0.5/N, Im A = π{0 .. N/2-1}, C real normal."""
+        modes = torch.arange(defaults.count(state))
+        return cls._biased(modes, 0.5 / state, heads, seed)
+
+    @classmethod
+    def high_frequency(cls, heads: int = 1, state: int = 64, seed: int = 0) -> DiagonalSSM:
+        """The paper's high-frequency SSM: Δ = 1/N, Im A = π{N/2 .. N-1}, C real normal."""
+        modes = torch.arange(defaults.count(state)) + state // 2
+        return cls._biased(modes, 1 / state, heads, seed)
+
+    @classmethod
+    def _random(cls, A: Tensor, heads: int, seed: int, dt: defaults.Steps) -> DiagonalSSM:
+        steps, C = defaults.random_heads(heads, len(A), seed, dt)
+        rows = A.repeat(heads, 1)
+        return cls(steps, rows, torch.ones_like(rows), C)
+
+    @classmethod
+    def _biased(cls, modes: Tensor, dt: float, heads: int, seed: int) -> DiagonalSSM:
+        C = torch.randn(heads, len(modes), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        A = torch.complex(torch.full_like(C, -0.5), (torch.pi * modes).to(C).expand_as(C).contiguous())
+        return cls(torch.full((heads,), dt, dtype=torch.float64), A, torch.ones_like(A), torch.complex(C, 0 * C))
+
+
+def _two_sided(turn: Tensor, c: Tensor, ratio: Tensor) -> Tensor:
+    """Both halves of each conjugate pair at the turns `e^{-iω}` `(K, 1, 1)`, `(K, H)`."""
+    return (c / (1 - turn * ratio) + c.conj() / (1 - turn * ratio.conj())).sum(-1)
