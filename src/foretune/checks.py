@@ -1,5 +1,6 @@
 """What every entrance of the library asks of its input. Pure functions: they return clean arrays or raise InputError."""
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -28,14 +29,14 @@ def as_sequences(X: Arrays, name: str = "X") -> Tensor:
     return tensor.unsqueeze(-1) if tensor.ndim == 2 else tensor
 
 
-def as_batch(X: Arrays, name: str = "X") -> Tensor:
-    """Like `as_sequences`, in float64 and with every value finite."""
+def as_batch(X: Arrays, name: str = "X", first: int = 0) -> Tensor:
+    """Like `as_sequences`, in float64 and with every value finite; `first` is the number of its first sample."""
     tensor = as_sequences(X, name).detach().to(torch.float64)
     # A sum is finite only if every term is, and costs one pass without a temporary of the input's size.
     if not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
         place = tuple(int(i) for i in (~torch.isfinite(tensor)).nonzero()[0])
         raise InputError(
-            f"{name} holds {tensor[place].item()} at sample {place[0]}, step {place[1]}, channel {place[2]}; "
+            f"{name} holds {tensor[place].item()} at sample {first + place[0]}, step {place[1]}, channel {place[2]}; "
             "remove or impute missing values first"
         )
     return tensor
@@ -43,6 +44,8 @@ def as_batch(X: Arrays, name: str = "X") -> Tensor:
 
 def same_length(X: Tensor, y: Any) -> None:
     """Refuse targets that do not belong to these sequences."""
+    if not hasattr(y, "__len__"):
+        raise InputError(f"y is {y!r}; pass one target for each sample")
     if len(y) != len(X):
         raise InputError(f"X has {len(X)} samples but y has {len(y)}; pass one target for each sample")
 
@@ -51,8 +54,8 @@ def is_real_target(y: Any) -> bool:
     """Whether `y` means real targets: two-dimensional, or floats that are not whole numbers."""
     values = _to_numpy(y)
     if values.ndim == 2:
-        return True
-    return values.dtype.kind == "f" and bool(np.any(values != np.floor(values)))
+        return values.dtype.kind == "f" or not _is_one_hot(values)
+    return values.dtype.kind == "f" and bool(np.any(np.isfinite(values) & (values != np.floor(values))))
 
 
 def as_real_targets(y: Any) -> np.ndarray:
@@ -85,14 +88,14 @@ def code_labels(y: Any, known: dict[Hashable, int], closed: bool = False) -> np.
 
 
 def _code(label: Any, known: dict[Hashable, int], closed: bool) -> int:
+    if label is None or (isinstance(label, float) and math.isnan(label)):
+        raise InputError(f"y holds the label {label!r}; remove samples without a label first")
     try:
-        missing = label is None or label != label
-        if not missing and closed and label not in known:
-            raise InputError(f"label {label!r} is not among the given classes {list(known)[:10]}; add it there")
+        code = known.get(label)
     except TypeError as error:
         raise InputError(f"label {label!r} is not hashable; use strings or numbers as labels") from error
-    if missing:
-        raise InputError(f"y holds the label {label!r}; remove samples without a label first")
+    if code is None and closed:
+        raise InputError(f"label {label!r} is not among the given classes {list(known)[:10]}; add it there")
     return known.setdefault(label, len(known))
 
 
@@ -108,7 +111,8 @@ def _to_numpy(y: Any) -> np.ndarray:
     if not isinstance(y, Iterable):
         raise InputError(f"y is {y!r}; pass one target for each sample")
     items = list(y)
-    if len({type(item) for item in items}) > 1 or (items and isinstance(items[0], tuple)):
+    shapes = {np.shape(item) if isinstance(item, list | np.ndarray) else type(item) for item in items}
+    if len(shapes) > 1 or (items and isinstance(items[0], tuple)):
         mixed = np.empty(len(items), dtype=object)  # numpy would turn [1, "a"] into two strings
         mixed[:] = items
         return mixed

@@ -36,13 +36,13 @@ class Settings:
 
     modes: int | None = None
     min_separation: int = 1
-    damping: tuple[float, float] = (0.05, 0.5)
+    damping: tuple[float, float] = (0.05, 0.1)
     max_width: float | None = 0.5
-    gain: tuple[float, float] = (0.3, 1.0)
+    gain: tuple[float, float] = (0.5, 1.0)
     gains: Gains = "phase"
     real_damping: tuple[float, float] = (0.1, 0.5)
-    steps: int = 300
-    lr: float = 0.02
+    steps: int = 200
+    lr: float = 0.05
 
     def __post_init__(self) -> None:
         for name in ("damping", "gain", "real_damping"):

@@ -23,11 +23,12 @@ __all__ = ["refine_complex", "refine_real"]
 def refine_complex(ssm: DiagonalSSM, spectrum: Spectrum, settings: Settings) -> DiagonalSSM:
     """Adam on Δ, A and C of every head at once, B fixed.
 
-    The paper's coordinates are log Δ, log(-Re A), Im A and C. Im A is moved in units of one bin, 2π/(LΔ), and C relative
-    to its size, so that one learning rate fits any Δ and length. With `gains="scaled"` C moves by one factor for each
-    mode, common to all heads, which is what layers with several inputs and outputs can express.
+    The paper's coordinates are log Δ, log(-Re A), Im A and C. Im A is moved in units of one bin, 2π/(LΔ), log Δ in units
+    that move the highest frequency by one bin, and C relative to its size, so that one learning rate fits any length.
+    With `gains="scaled"` C moves by one factor for each mode, common to all heads, which is what layers with several
+    inputs and outputs can express.
     """
-    target = torch.as_tensor(spectrum.power, dtype=ssm.dt.dtype, device=ssm.dt.device)
+    target = torch.tensor(spectrum.power, dtype=ssm.dt.dtype, device=ssm.dt.device)
     rows, size = ssm.A.shape[0], ssm.C.abs().amax(-1, keepdim=True)
     bin_width = 2 * math.pi / (spectrum.length * ssm.step[:rows])
     shared = settings.gains == "scaled"
@@ -36,7 +37,7 @@ def refine_complex(ssm: DiagonalSSM, spectrum: Spectrum, settings: Settings) -> 
     weight = torch.zeros_like(ssm.C[:1].real) if shared else torch.view_as_real(ssm.C / size).clone()
 
     def assemble() -> DiagonalSSM:
-        scale = log_dt.exp()
+        scale = (2 / spectrum.length * log_dt).exp()
         A = torch.complex(-log_damping.exp(), ssm.A.imag + shift * bin_width)
         C = ssm.C * weight.exp() if shared else torch.view_as_complex(weight) * size
         spread = ssm.step * scale.repeat(ssm.heads // rows, 1)
@@ -56,12 +57,12 @@ def refine_complex(ssm: DiagonalSSM, spectrum: Spectrum, settings: Settings) -> 
 
 def refine_real(ssm: RealSSM, spectrum: Spectrum, settings: Settings) -> RealSSM:
     """Adam on Δ, A and B, with C fixed; A and B relative to the size of their entries."""
-    target = torch.as_tensor(spectrum.power, dtype=ssm.dt.dtype, device=ssm.dt.device)
+    target = torch.tensor(spectrum.power, dtype=ssm.dt.dtype, device=ssm.dt.device)
     bin_width = 2 * math.pi / (spectrum.length * ssm.dt)
     log_dt, shift_A, B = torch.zeros_like(ssm.dt), torch.zeros_like(ssm.A), ssm.B.clone()
 
     def assemble() -> RealSSM:
-        return ssm.replace(dt=ssm.dt * log_dt.exp(), A=ssm.A + shift_A * bin_width, B=B)
+        return ssm.replace(dt=ssm.dt * (2 / spectrum.length * log_dt).exp(), A=ssm.A + shift_A * bin_width, B=B)
 
     def losses() -> Tensor:
         return distance(power_of(assemble(), spectrum.length), target)

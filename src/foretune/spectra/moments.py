@@ -8,6 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..errors import InputError
+
 __all__ = ["ClassMoments", "CrossMoments"]
 
 
@@ -70,6 +72,10 @@ class CrossMoments:
             self.pivot = values[0].clone(), targets[0].clone()
             self.mean_x, self.mean_y = torch.zeros_like(values[0]), torch.zeros_like(targets[0])
             self.comoment = values.new_zeros(values.shape[1], targets.shape[1])
+        if targets.shape[1:] != self.pivot[1].shape:
+            raise InputError(
+                f"a batch has targets of {targets.shape[1]} columns, those before it {len(self.pivot[1])}; make them equal"
+            )
         x, y = values - self.pivot[0], targets - self.pivot[1]
         mean_x, mean_y, count = x.mean(0), y.mean(0), len(x)
         total = self.count + count

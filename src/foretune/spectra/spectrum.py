@@ -36,7 +36,7 @@ class Spectrum:
     channels: tuple[Spectrum, ...] = ()
 
     def __post_init__(self) -> None:
-        given = self.power.detach().cpu() if isinstance(self.power, Tensor) else self.power
+        given = self.power.detach().double().cpu().numpy() if isinstance(self.power, Tensor) else self.power
         power = np.array(given, dtype=np.float64)
         if int(self.length) != self.length or self.length < 1:
             raise InputError(f"length is {self.length}; pass the sequence length, a whole number of at least 1")

@@ -1,12 +1,12 @@
 """Which frequencies of the input tell the targets apart: the two task spectra of the paper.
 
-Road: batch -> features (`log_power`, or the sequence itself) -> moments -> spectrum. In memory and streaming are the same
-code; in memory, the batches are slices of the array.
+Road (`Estimator`): batch -> features (`log_power`, or the sequence itself) -> moments -> spectrum. In memory and
+streaming are the same code; in memory, the batches are slices of the array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -44,13 +44,15 @@ def task_spectrum(
     """
     sequences = checks.as_sequences(X)
     checks.same_length(sequences, y)
+    if method == "fisher" and checks.is_real_target(y) and np.ndim(y[0]) == 0:
+        raise InputError(f"y holds real targets such as {y[0]}; use method='cross', or turn them into classes first")
+    estimator = Estimator(method, eps, ridge)
+    size = max(1, BLOCK // sequences[0].numel())
     real = method == "cross" and checks.is_real_target(y)
-    targets = checks.as_real_targets(y) if real else checks.code_labels(y, {})
-    if method == "fisher" and np.ndim(y) == 1 and checks.is_real_target(y):
-        raise InputError(
-            f"y holds real targets such as {np.asarray(y)[0]}; use method='cross', or turn them into classes first"
-        )
-    return task_spectrum_from_batches(_slices(sequences, targets), method=method, eps=eps, ridge=ridge)
+    targets = checks.as_real_targets(y) if real else estimator.code(y)
+    for start in range(0, len(sequences), size):
+        estimator.update(checks.as_batch(sequences[start : start + size], first=start), targets[start : start + size])
+    return estimator.spectrum()
 
 
 def task_spectrum_from_batches(
@@ -65,46 +67,69 @@ def task_spectrum_from_batches(
     `classes` lists the labels that may occur; without it they are collected on the way. One that never occurs has prior
     0 and drops out. Batches may come in any order.
     """
-    if method not in ("fisher", "cross"):
-        raise InputError(f"method is {method!r}; use 'fisher' or 'cross'")
-    if eps <= 0 or ridge < 0:
-        raise InputError(f"eps is {eps} and ridge {ridge}; eps must be above 0 and ridge at least 0")
-    known = {label: code for code, label in enumerate(classes or ())}
-    moments: ClassMoments | CrossMoments | None = None
-    shape, samples = None, 0
+    estimator = Estimator(method, eps, ridge, classes)
     for X, y in batches:
-        batch = checks.as_batch(X)
+        batch = checks.as_batch(X, first=estimator.samples)
         checks.same_length(batch, y)
-        if shape is not None and batch.shape[1:] != shape:
+        real = method == "cross" and classes is None and (estimator.real or checks.is_real_target(y))
+        estimator.update(batch, checks.as_real_targets(y) if real else estimator.code(y))
+    return estimator.spectrum()
+
+
+class Estimator:
+    """The running sums of one task spectrum: `update` with each batch, then `spectrum`."""
+
+    def __init__(self, method: Method, eps: float, ridge: float, classes: Sequence[Hashable] | None = None) -> None:
+        if method not in ("fisher", "cross"):
+            raise InputError(f"method is {method!r}; use 'fisher' or 'cross'")
+        if eps <= 0 or ridge < 0:
+            raise InputError(f"eps is {eps} and ridge {ridge}; eps must be above 0 and ridge at least 0")
+        self.method, self.eps, self.ridge = method, eps, ridge
+        self.closed = classes is not None
+        self.known = {label: code for code, label in enumerate(classes or ())}
+        self.samples = 0
+        self.shape: torch.Size | None = None  # (L, C)
+        self.moments: ClassMoments | CrossMoments | None = None
+
+    @property
+    def real(self) -> bool:
+        return isinstance(self.moments, CrossMoments)
+
+    def code(self, y: Any) -> np.ndarray:
+        """Labels as integers, by one table for all batches."""
+        return checks.code_labels(y, self.known, self.closed)
+
+    def update(self, batch: Tensor, targets: np.ndarray) -> None:
+        """Take in `(P, L, C)` in float64 with integer codes `(P,)` or real targets `(P, d)`."""
+        if self.shape is not None and batch.shape[1:] != self.shape:
             raise InputError(
-                f"a batch has sequences of (length, channels) {tuple(batch.shape[1:])}, those before it {tuple(shape)}; "
-                "pad or cut all to one length"
+                f"a batch has sequences of (length, channels) {tuple(batch.shape[1:])}, those before it "
+                f"{tuple(self.shape)}; pad or cut all to one length"
             )
-        shape, samples = batch.shape[1:], samples + len(batch)
-        features = log_power(batch, eps) if method == "fisher" else batch
-        flat = features.flatten(1)
-        if moments is None:
-            real = method == "cross" and classes is None and checks.is_real_target(y)
-            moments = CrossMoments() if real else ClassMoments()
-        if isinstance(moments, CrossMoments):
-            targets = torch.from_numpy(checks.as_real_targets(y)).to(flat)
-            _same_targets(moments, targets)
-            moments.update(flat, targets)
+        self.shape, self.samples = batch.shape[1:], self.samples + len(batch)
+        features = (log_power(batch, self.eps) if self.method == "fisher" else batch).flatten(1)
+        wanted = torch.from_numpy(targets).to(features.device)
+        if self.moments is None:
+            self.moments = ClassMoments() if wanted.ndim == 1 else CrossMoments()
+        if isinstance(self.moments, ClassMoments):
+            self.moments.update(features, wanted, len(self.known))
         else:
-            codes = torch.from_numpy(checks.code_labels(y, known, closed=classes is not None)).to(flat.device)
-            moments.update(flat, codes, len(known))
-    if samples < 2 or shape is None or moments is None:
-        raise InputError(f"there are {samples} samples; a task spectrum needs at least 2")
-    length, channels = shape
-    if isinstance(moments, CrossMoments):
-        power = _cross_power(moments.covariance.unflatten(0, (length, channels)))
-    else:
-        _at_least_two_classes(moments, known)
-        if method == "fisher":
-            power = fisher_ratio(moments, ridge).unflatten(0, (-1, channels)).T
+            self.moments.update(features, wanted)
+
+    def spectrum(self) -> Spectrum:
+        """The spectrum of everything seen."""
+        if self.samples < 2 or self.shape is None or self.moments is None:
+            raise InputError(f"there are {self.samples} samples; a task spectrum needs at least 2")
+        length, channels = self.shape
+        if isinstance(self.moments, CrossMoments):
+            power = _cross_power(self.moments.covariance.unflatten(0, (length, channels)))
         else:
-            power = _cross_power(_label_covariance(moments).unflatten(0, (length, channels)))
-    return _spectrum(power, length)
+            _at_least_two_classes(self.moments, self.known)
+            if self.method == "fisher":
+                power = fisher_ratio(self.moments, self.ridge).unflatten(0, (-1, channels)).T
+            else:
+                power = _cross_power(_label_covariance(self.moments).unflatten(0, (length, channels)))
+        return _spectrum(power, length)
 
 
 def log_power(batch: Tensor, eps: float) -> Tensor:
@@ -147,19 +172,6 @@ def _spectrum(power: Tensor, length: int) -> Spectrum:
     if len(each) == 1:
         return Spectrum(each[0], length)
     return Spectrum(each.mean(axis=0), length, tuple(Spectrum(channel, length) for channel in each))
-
-
-def _slices(sequences: Tensor, targets: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
-    size = max(1, BLOCK // sequences[0].numel())
-    for start in range(0, len(sequences), size):
-        yield sequences[start : start + size], targets[start : start + size]
-
-
-def _same_targets(moments: CrossMoments, targets: Tensor) -> None:
-    if moments.pivot is not None and moments.pivot[1].shape != targets.shape[1:]:
-        raise InputError(
-            f"a batch has targets of {targets.shape[1]} columns, those before it {len(moments.pivot[1])}; make them equal"
-        )
 
 
 def _at_least_two_classes(moments: ClassMoments, known: dict[Hashable, int]) -> None:
