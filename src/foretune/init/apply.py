@@ -83,8 +83,8 @@ def initialize_(
 
 
 def _initialize_layer(layer: Layer, spectrum: Spectrum, variant: Variant, settings: Settings) -> Initialization:
-    if layer.adapter.joint and settings.gains != "scaled":
-        settings = dataclasses.replace(settings, gains="scaled")
+    if layer.adapter.joint:
+        settings = dataclasses.replace(settings, gains="balanced")
     before = layer.read().to(dtype=torch.float64)
     tuned, record = tune(before, spectrum, variant, settings)  # type: ignore[type-var]
     with torch.no_grad():

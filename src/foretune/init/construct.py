@@ -49,6 +49,9 @@ def complex_peaks(
     gain = settings.gain[0] + (settings.gain[1] - settings.gain[0]) * r
     B[:, :used] = gain * ssm.B[:, :used] if settings.gains == "scaled" else gain.to(B)
     C[:, :used] = gain * _carrier(ssm.C[:, :used], settings)
+    if dt.shape[1] > 1:  # modes with steps of their own would ring at heights of their own
+        height = -torch.expm1(-gamma * step * spectrum.length) / gamma.clamp(min=1e-12)
+        C[:, :used] *= (height.amin() / height).repeat(ssm.heads // len(dt), 1)
     spread = dt.repeat(ssm.heads // len(dt), 1)
     return (
         ssm.replace(dt=spread if ssm.dt.ndim == 2 else spread.squeeze(-1), A=A, B=B, C=C),
@@ -63,6 +66,8 @@ def _carrier(C: Tensor, settings: Settings) -> Tensor:
         return torch.ones_like(C)
     if settings.gains == "scaled":
         return C
+    if settings.gains == "balanced":
+        return C / C.abs().square().mean(0, keepdim=True).sqrt().clamp(min=torch.finfo(C.real.dtype).tiny)
     return torch.polar(torch.ones_like(C.real), C.angle())
 
 
@@ -80,7 +85,8 @@ def real_peaks(ssm: RealSSM, spectrum: Spectrum, settings: Settings) -> tuple[Re
     first = 2 * torch.arange(count, device=ssm.A.device)
     f = torch.as_tensor(frequencies, dtype=ssm.A.dtype, device=ssm.A.device)
     sharp, wide = settings.real_damping
-    alpha = torch.where(torch.arange(count, device=f.device) < SHARPEST, sharp, wide).to(f)
+    alpha = torch.full_like(f, wide)
+    alpha[:SHARPEST] = sharp
     A = -0.5 * torch.eye(ssm.state, dtype=ssm.A.dtype, device=ssm.A.device)
     if ssm.rule == "zoh":
         damping, omega = alpha, 2 * math.pi * f / ssm.dt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..errors import InputError
 __all__ = ["Gains", "Initialization", "Settings", "Variant"]
 
 Variant = Literal["construct", "refine"]
-Gains = Literal["phase", "scaled", "literal"]
+Gains = Literal["phase", "scaled", "literal", "balanced"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,9 @@ class Settings:
             the grid on which the task was measured; None for none, as in the paper.
         gain: (g_min, g_max) of input and output weights.
         gains: `"phase"` gives C the gain as magnitude and keeps the phase it had, so that heads stay different;
-            `"scaled"` multiplies the C it had; `"literal"` makes C real and every head the same filter.
+            `"scaled"` multiplies the C it had; `"literal"` makes C real and every head the same filter; `"balanced"`
+            multiplies the C of each mode by one factor for all heads, such that its rms over heads is the gain, which
+            is what layers with several inputs and outputs can express (`initialize_` chooses it for them).
         real_damping: damping of the real blocks: the first value for the six strongest frequencies, the second after.
         steps: Adam steps of the refinement.
         lr: its learning rate.
@@ -49,8 +51,8 @@ class Settings:
             low, high = getattr(self, name)
             if not 0 <= low <= high:
                 raise InputError(f"{name} is ({low}, {high}); pass two values with 0 <= first <= second")
-        if self.gains not in ("phase", "scaled", "literal"):
-            raise InputError(f"gains is {self.gains!r}; use 'phase', 'scaled' or 'literal'")
+        if self.gains not in get_args(Gains):
+            raise InputError(f"gains is {self.gains!r}; use one of {', '.join(get_args(Gains))}")
         for name, least in (("modes", 1), ("min_separation", 1), ("steps", 1)):
             value = getattr(self, name)
             if value is not None and value < least:

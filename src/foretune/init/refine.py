@@ -25,13 +25,12 @@ def refine_complex(ssm: DiagonalSSM, spectrum: Spectrum, settings: Settings) -> 
 
     The paper's coordinates are log Δ, log(-Re A), Im A and C. Im A is moved in units of one bin, 2π/(LΔ), log Δ in units
     that move the highest frequency by one bin, and C relative to its size, so that one learning rate fits any length.
-    With `gains="scaled"` C moves by one factor for each mode, common to all heads, which is what layers with several
-    inputs and outputs can express.
+    With `gains="balanced"` C moves by one factor for each mode, common to all heads.
     """
     target = torch.tensor(spectrum.power, dtype=ssm.dt.dtype, device=ssm.dt.device)
     rows, size = ssm.A.shape[0], ssm.C.abs().amax(-1, keepdim=True)
     bin_width = 2 * math.pi / (spectrum.length * ssm.step[:rows])
-    shared = settings.gains == "scaled"
+    shared = settings.gains == "balanced"
     log_dt, log_damping = torch.zeros_like(ssm.step[:rows]), (-ssm.A.real).clamp(min=1e-12).log()
     shift = torch.zeros_like(log_damping)
     weight = torch.zeros_like(ssm.C[:1].real) if shared else torch.view_as_real(ssm.C / size).clone()

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..init.apply import MARK
-from ..ssm import DiagonalSSM
-from ..ssm.convolution import causal_convolution
+from ..ssm import DiagonalSSM, discretize
+from ..ssm.convolution import causal_convolution, geometric_sum
 from ..ssm.defaults import Steps
 
 __all__ = ["S4D", "S4DKernel"]
@@ -34,15 +34,12 @@ class S4DKernel(nn.Module):
         self.A_imag = nn.Parameter(ssm.A[:rows].imag.clone())  # (S, N/2)
         self.C = nn.Parameter(torch.view_as_real(ssm.C).clone())  # (H, N/2, 2)
 
-    def parameter_set(self) -> DiagonalSSM:
-        """The parameters as a differentiable `DiagonalSSM`, in float32 or better."""
-        dt, damping, imag, C = (_wide(p) for p in (self.log_dt, self.log_A_real, self.A_imag, self.C))
-        A = torch.complex(-damping.exp(), imag)
-        return DiagonalSSM(dt.exp(), A, torch.ones_like(A), torch.view_as_complex(C))
-
     def forward(self, length: int) -> Tensor:
-        """The kernel, `(H, L)`."""
-        return self.parameter_set().impulse_response(length)
+        """The kernel `k_0 .. k_{L-1}` of each head, `(H, L)`, in float32 or better."""
+        log_dt, damping, imag, C = (_wide(p) for p in (self.log_dt, self.log_A_real, self.A_imag, self.C))
+        A = torch.complex(-damping.exp(), imag).repeat(len(log_dt) // len(damping), 1)
+        exponents, factor = discretize.diagonal(log_dt.exp().unsqueeze(-1), A)
+        return geometric_sum(factor * torch.view_as_complex(C), exponents, length)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)

@@ -45,7 +45,7 @@ class DiagonalSSM:
             raise InputError(f"rule is {self.rule!r}; use one of {discretize.RULES}")
         for name in ("dt", "A", "B", "C"):
             value = getattr(self, name)
-            if not torch.isfinite(torch.view_as_real(value) if value.is_complex() else value).all():
+            if not torch.isfinite(torch.view_as_real(value.resolve_conj()) if value.is_complex() else value).all():
                 raise InputError(f"{name} holds a value that is not finite; check where it was computed")
         if not (self.dt > 0).all():
             raise InputError(f"dt holds {self.dt.min().item()}; time steps must be above 0")
