@@ -179,7 +179,7 @@ def test_the_mark_travels_in_a_saved_state_dict(spectrum, tmp_path):
         ft.verify(fresh)
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute")  # torch, while it traces
+@pytest.mark.filterwarnings("ignore")  # those of torch itself while it traces
 def test_compiled_modules(spectrum):
     torch._dynamo.reset()
     model = Model()

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import foretune as ft
 from foretune.ssm import defaults
-from foretune.ssm.convolution import causal_convolution, geometric_sum, transform_length
+from foretune.ssm.convolution import causal_convolution, transform_length
 from foretune.ssm.final_state import final_state, krylov
+from foretune.ssm.geometric import geometric_sum
 
 RULES = ["zoh", "bilinear"]
 
@@ -105,12 +106,11 @@ def test_a_growing_system_has_no_exact_response():
 def test_geometric_sum_equals_the_plain_table(heads, modes, length, dtype):
     ssm = ft.DiagonalSSM.s4d_lin(heads, 2 * modes, seed=length).to(dtype=dtype)
     c, z = ssm.modes()
-    wide = (side.to(torch.complex128).unsqueeze(-1) for side in (c, z))
-    C, Z = wide
-    table = 2 * (C * torch.exp(Z * torch.arange(length))).sum(1).real
+    C, Z = (side.to(torch.complex128).unsqueeze(-1) for side in (c, z))
+    terms = 2 * C * torch.exp(Z * torch.arange(length))
     fast = geometric_sum(c, z, length)
     assert fast.dtype == dtype
-    error = (fast - table).abs().max() / table.abs().max()
+    error = (fast - terms.sum(1).real).abs().max() / terms.abs().sum(1).max()
     assert error < (1e-12 if dtype == torch.float64 else 1e-5)
 
 
@@ -251,3 +251,39 @@ def test_a_lone_mode_peaks_where_the_formula_says(rule):
 def test_bad_parameters(make, word):
     with pytest.raises(ft.InputError, match=word):
         make()
+
+
+@pytest.mark.parametrize("length", [1, 7, 5000])
+def test_geometric_sum_gradients_equal_those_of_the_table(length):
+    def table(c, z):
+        return 2 * (c.unsqueeze(-1) * torch.exp(z.unsqueeze(-1) * torch.arange(length))).sum(1).real
+
+    ssm = ft.DiagonalSSM.s4d_lin(3, 8, seed=0)
+    weights = torch.randn(3, length, dtype=torch.float64)
+    one, two = ([side.clone().requires_grad_() for side in ssm.modes()] for _ in range(2))
+    (geometric_sum(*one, length) * weights).sum().backward()
+    (table(*two) * weights).sum().backward()
+    for a, b in zip(one, two, strict=True):
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 17), (3, 17), (2, 2, 3, 17)])
+def test_convolution_gradients(shape):
+    u = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+    k = torch.randn(3, 17, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(causal_convolution, (u, k))
+
+
+def test_blocks_of_heads_change_nothing(monkeypatch):
+    from foretune.ssm import convolution
+
+    u = torch.randn(2, 5, 1000, dtype=torch.float64, requires_grad=True)
+    k = torch.randn(5, 1000, dtype=torch.float64, requires_grad=True)
+    answers = []
+    for block in (1, 128, 1 << 20):
+        monkeypatch.setattr(convolution, "BLOCK", block)
+        y = causal_convolution(u, k)
+        answers.append((y, *torch.autograd.grad(y.square().sum(), (u, k))))
+    for other in answers[1:]:
+        for a, b in zip(answers[0], other, strict=True):
+            torch.testing.assert_close(a, b)

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..init.apply import MARK
-from ..ssm import DiagonalSSM, discretize
-from ..ssm.convolution import causal_convolution, geometric_sum
+from ..ssm import DiagonalSSM
+from ..ssm.convolution import causal_convolution
 from ..ssm.defaults import Steps
+from ..ssm.geometric import geometric_sum
 
 __all__ = ["S4D", "S4DKernel"]
 
@@ -37,9 +38,11 @@ class S4DKernel(nn.Module):
     def forward(self, length: int) -> Tensor:
         """The kernel `k_0 .. k_{L-1}` of each head, `(H, L)`, in float32 or better."""
         log_dt, damping, imag, C = (_wide(p) for p in (self.log_dt, self.log_A_real, self.A_imag, self.C))
-        A = torch.complex(-damping.exp(), imag).repeat(len(log_dt) // len(damping), 1)
-        exponents, factor = discretize.diagonal(log_dt.exp().unsqueeze(-1), A)
-        return geometric_sum(factor * torch.view_as_complex(C), exponents, length)
+        A = torch.complex(-damping.exp(), imag)  # never 0, so zero-order hold needs no special case
+        if len(A) < len(log_dt):
+            A = A.repeat(len(log_dt) // len(A), 1)
+        exponents = A * log_dt.exp().unsqueeze(-1)
+        return geometric_sum(torch.view_as_complex(C) * torch.expm1(exponents) / A, exponents, length)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
@@ -79,8 +82,8 @@ class S4D(nn.Module):
         if u.ndim < 2 or u.shape[-2] != len(self.D):
             raise InputError(f"u has shape {tuple(u.shape)}; this layer takes (..., {len(self.D)}, length)")
         inputs = _wide(u)
-        y = causal_convolution(inputs, self.kernel(u.shape[-1])) + inputs * _wide(self.D).unsqueeze(-1)
-        return y.to(u.dtype)
+        y = causal_convolution(inputs, self.kernel(u.shape[-1]))
+        return torch.addcmul(y, inputs, _wide(self.D).unsqueeze(-1)).to(u.dtype)
 
     def forward(self, u: Tensor) -> Tensor:
         """`(B, H, L)` to `(B, H, L)`."""

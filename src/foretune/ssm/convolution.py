@@ -1,82 +1,84 @@
-"""Impulse responses of diagonal SSMs and causal convolution, without the heads × modes × length table.
+"""Causal convolution of many sequences with one kernel for each head.
 
-The response of mode n is a geometric sequence. Written as t = i·T + j, its powers factor into coarse and fine ones,
-aᵗ = (aᵀ)ⁱ · aʲ, so the sum over modes is one matrix product of a `(L/T, N)` with an `(N, T)` table for each head.
+The FFT form, done in blocks of heads that fit the cache, with a backward pass of its own: three transforms instead of the
+full-size complex ones that automatic differentiation of a real FFT falls back to.
 """
 
-import math
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["causal_convolution", "geometric_sum", "transform_length"]
+__all__ = ["causal_convolution", "transform_length"]
 
-DIRECT_LENGTH = 16  # below this length one plain table is smaller than the two factors
-
-
-def geometric_sum(coefficients: Tensor, log_ratios: Tensor, length: int) -> Tensor:
-    """`2 Re Σ_n c_n exp(t · z_n)` for `t = 0 .. length - 1`.
-
-    Args:
-        coefficients: complex `(..., N)`.
-        log_ratios: the exponents z, complex `(..., N)`, of the same shape.
-        length: L.
-
-    Returns:
-        Real `(..., L)`.
-    """
-    fine = length if length <= DIRECT_LENGTH else 1 << ((length - 1).bit_length() + 1) // 2
-    coarse = -(-length // fine)
-    fine_re, fine_im = _powers(log_ratios, fine, 1)  # (..., N, T)
-    twice = 2 * coefficients
-    if coarse == 1:
-        re, im = twice.real.unsqueeze(-1), twice.imag.unsqueeze(-1)
-    else:
-        re, im = _times(_powers(log_ratios, coarse, fine), twice)  # (..., N, L/T)
-    left = torch.cat([re, -im], dim=-2).transpose(-1, -2)
-    right = torch.cat([fine_re, fine_im], dim=-2)
-    return (left @ right).flatten(-2)[..., :length]
+BLOCK = 1 << 20  # transformed values in flight at once on a CPU
+TINY = 1 << 8  # up to this many inputs a plain product is faster than any transform
+SMALL = 1 << 12  # below this many inputs the bookkeeping of blocks costs more than it saves
 
 
-def _powers(log_ratios: Tensor, count: int, stride: int) -> tuple[Tensor, Tensor]:
-    """Real and imaginary parts of `exp(stride · j · z)`, `j = 0 .. count - 1`.
-
-    Phases reach thousands of radians on long sequences, where float32 has no digits left after the point; they are
-    therefore formed in float64 and brought back to one turn first.
-    """
-    steps = torch.arange(count, device=log_ratios.device, dtype=torch.float64) * stride
-    real = log_ratios.real.dtype
-    decay = (log_ratios.real.double().unsqueeze(-1) * steps).to(real).exp()
-    phase = log_ratios.imag.double().unsqueeze(-1) * steps
-    turn = 2 * math.pi
-    phase = (phase - turn * (phase.detach() / turn).round()).to(real)
-    return decay * phase.cos(), decay * phase.sin()
-
-
-def _times(powers: tuple[Tensor, Tensor], factor: Tensor) -> tuple[Tensor, Tensor]:
-    re, im = powers
-    a, b = factor.real.unsqueeze(-1), factor.imag.unsqueeze(-1)
-    return re * a - im * b, re * b + im * a
-
-
+@cache
 def transform_length(length: int) -> int:
-    """The least 2^a·3^b·5^c that holds a causal convolution of this length without wrapping around."""
+    """The least 2^a·3^b·5^c (for short ones: 2^a) that holds a causal convolution of this length without wrapping."""
     target = max(1, 2 * length - 1)
     best = 1 << (target - 1).bit_length()
-    five = 1
+    five = 1 if best > 128 else best
     while five < best:
         three = five
         while three < best:
-            size = three << max(0, (-(-target // three) - 1).bit_length())
-            best = min(best, size) if size >= target else best
+            best = min(best, three << max(0, (-(-target // three) - 1).bit_length()))
             three *= 3
         five *= 5
     return best
 
 
 def causal_convolution(u: Tensor, kernel: Tensor) -> Tensor:
-    """`y_t = Σ_{s ≤ t} k_{t-s} u_s` for inputs `(..., L)` and kernels `(..., L)` that broadcast against them."""
+    """`y_t = Σ_{s ≤ t} k_{t-s} u_s` for inputs `(..., H, L)` and kernels `(H, L)`, or any `(..., L)` that broadcast."""
+    if kernel.ndim == 2 and u.ndim >= 2 and u.shape[-2:] == kernel.shape and u.numel() > SMALL:
+        result: Tensor = _HeadwiseConvolution.apply(u.reshape(-1, *kernel.shape), kernel)
+        return result.view(u.shape)
     length = u.shape[-1]
+    if u.numel() <= TINY:
+        rows = torch.nn.functional.pad(kernel, (length - 1, 0)).unfold(-1, length, 1)  # (..., L, L): k_{t-L+1} .. k_t
+        return (rows @ u.flip(-1).unsqueeze(-1)).squeeze(-1)
     size = transform_length(length)
-    transformed = torch.fft.rfft(u, n=size) * torch.fft.rfft(kernel[..., :length], n=size)
+    transformed = torch.fft.rfft(u, n=size) * torch.fft.rfft(kernel, n=size)
     return torch.fft.irfft(transformed, n=size)[..., :length]
+
+
+def _blocks(u: Tensor, size: int) -> list[slice]:
+    batch, heads, _ = u.shape
+    width = heads if u.device.type != "cpu" else max(1, BLOCK // (batch * size))
+    return [slice(start, start + width) for start in range(0, heads, width)]
+
+
+class _HeadwiseConvolution(torch.autograd.Function):
+    """`(B, H, L)` with `(H, L)`."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, kernel: Tensor) -> Tensor:
+        length, size = u.shape[-1], transform_length(u.shape[-1])
+        ctx.save_for_backward(u, kernel)
+        y = torch.empty_like(u)
+        for part in _blocks(u, size):
+            transformed = torch.fft.rfft(u[:, part], n=size).mul_(torch.fft.rfft(kernel[part], n=size))
+            y[:, part] = torch.fft.irfft(transformed, n=size)[..., :length]
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """A convolution's adjoint is a correlation: the other factor's transform, conjugated."""
+        (gradient,) = gradients
+        u, kernel = ctx.saved_tensors
+        length, size = u.shape[-1], transform_length(u.shape[-1])
+        for_u = torch.empty_like(u) if ctx.needs_input_grad[0] else None
+        for_kernel = torch.empty_like(kernel) if ctx.needs_input_grad[1] else None
+        for part in _blocks(u, size):
+            transformed = torch.fft.rfft(gradient[:, part], n=size)
+            if for_kernel is not None:
+                product = torch.fft.rfft(u[:, part], n=size).conj_physical_().mul_(transformed).sum(0)
+                for_kernel[part] = torch.fft.irfft(product, n=size)[..., :length]
+            if for_u is not None:
+                transformed.mul_(torch.fft.rfft(kernel[part], n=size).conj_physical_())
+                for_u[:, part] = torch.fft.irfft(transformed, n=size)[..., :length]
+        return for_u, for_kernel

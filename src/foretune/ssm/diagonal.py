@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from . import convolution, defaults, discretize
+from . import defaults, discretize
+from .geometric import geometric_sum
 
 __all__ = ["DiagonalSSM"]
 
@@ -80,7 +81,7 @@ class DiagonalSSM:
 
     def impulse_response(self, length: int) -> Tensor:
         """`k_0 .. k_{L-1}` of each head, `(H, L)`."""
-        return convolution.geometric_sum(*self.modes(), length)
+        return geometric_sum(*self.modes(), length)
 
     def frequency_response(self, omega: Tensor) -> Tensor:
         """`H(ω) = Σ_t k_t e^{-iωt}` of the infinite response in closed form, complex `(H, K)`; ω in radians per step."""

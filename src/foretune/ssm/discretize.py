@@ -27,11 +27,7 @@ def _expm1_ratio(z: Tensor) -> Tensor:
     """`(eᶻ - 1) / z`, which is 1 at 0, for complex z; `expm1` keeps the digits that the subtraction would lose."""
     small = z.abs() < 1e-7
     safe = torch.where(small, torch.ones_like(z), z)
-    half = torch.sin(safe.imag / 2)
-    growth = torch.expm1(safe.real)
-    # e^{x+iy} - 1 = expm1(x) cos y - 2 sin²(y/2) + i eˣ sin y
-    expm1 = torch.complex(growth * torch.cos(safe.imag) - 2 * half * half, (growth + 1) * torch.sin(safe.imag))
-    return torch.where(small, 1 + z / 2, expm1 / safe)
+    return torch.where(small, 1 + z / 2, torch.expm1(safe) / safe)
 
 
 def dense(dt: Tensor, A: Tensor, B: Tensor, rule: Rule = "zoh") -> tuple[Tensor, Tensor]:
