@@ -9,7 +9,7 @@ demo: $(READY)  ## the main job on built-in data: numbers in the terminal and on
 	$(BIN)/foretune demo
 
 test: $(READY)  ## every quick test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow

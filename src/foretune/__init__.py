@@ -1,5 +1,6 @@
 """foretune: tune a state-space model's prior to the task before training it."""
 
+from . import datasets as datasets
 from . import nn as nn
 from .errors import DependencyMissing as DependencyMissing
 from .errors import ForetuneError as ForetuneError

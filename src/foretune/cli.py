@@ -1,0 +1,54 @@
+"""The command line: `foretune demo` and its siblings. A thin shell; every command calls the library."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from cyclopts import App
+from rich.console import Console
+
+from . import __version__
+from .errors import ForetuneError
+
+__all__ = ["app", "main"]
+
+app = App(
+    name="foretune",
+    version=__version__,
+    help="Tune a state-space model's prior to the task before training it.",
+)
+
+
+@app.command
+def demo(*, out: Path = Path("out")) -> None:
+    """Measure a built-in task, tune a layer to it and train both: numbers and one picture.
+
+    Example: foretune demo --out out
+
+    Parameters
+    ----------
+    out
+        Folder for the picture.
+    """
+    from .demo import run
+
+    run(out, Console())
+
+
+def main() -> None:
+    """Run a command; a mistake in the input is one line on stderr and exit code 2."""
+    try:
+        app()
+    except ForetuneError as error:
+        print(f"foretune: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
+    except OSError as error:
+        print(f"foretune: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+        raise SystemExit(2) from error
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+import subprocess
+import sys
+
+import pytest
+
+import foretune as ft
+from foretune import cli
+
+
+def test_importing_pulls_in_nothing_optional():
+    code = (
+        "import sys, foretune; print([m for m in ('sklearn', 'matplotlib', 'ray', 'aeon', 'rich') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_errors_are_one_family():
+    for error in (ft.InputError, ft.UnknownLayer, ft.InitializationLost, ft.DependencyMissing):
+        assert issubclass(error, ft.ForetuneError)
+
+
+def test_bad_input_on_the_command_line_is_one_line_and_exit_code_2(monkeypatch, capsys):
+    def fail(*_, **__):
+        raise ft.InputError("value 3 is wrong; use 4")
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == "foretune: value 3 is wrong; use 4\n"
+
+
+def test_demo(monkeypatch, tmp_path, capsys):
+    from rich.console import Console
+
+    from foretune import demo
+
+    for name, value in {"TRAIN": 16, "TEST": 20, "EPOCHS": 2, "SEEDS": 1, "HEADS": 4}.items():
+        monkeypatch.setattr(demo, name, value)
+    path = demo.run(tmp_path / "new folder", Console())
+    assert path.stat().st_size > 10_000
+    assert "tdi" in capsys.readouterr().out
