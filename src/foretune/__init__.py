@@ -2,7 +2,10 @@
 
 from . import datasets as datasets
 from . import nn as nn
+from .errors import DataError as DataError
+from .errors import DataMissing as DataMissing
 from .errors import DependencyMissing as DependencyMissing
+from .errors import DownloadFailed as DownloadFailed
 from .errors import ForetuneError as ForetuneError
 from .errors import InitializationLost as InitializationLost
 from .errors import InputError as InputError

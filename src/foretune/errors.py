@@ -1,6 +1,15 @@
 """Everything foretune raises on purpose. Each message names the offending value and the remedy."""
 
-__all__ = ["DependencyMissing", "ForetuneError", "InitializationLost", "InputError", "UnknownLayer"]
+__all__ = [
+    "DataError",
+    "DataMissing",
+    "DependencyMissing",
+    "DownloadFailed",
+    "ForetuneError",
+    "InitializationLost",
+    "InputError",
+    "UnknownLayer",
+]
 
 
 class ForetuneError(Exception):
@@ -21,3 +30,15 @@ class InitializationLost(ForetuneError, RuntimeError):
 
 class DependencyMissing(ForetuneError, ImportError):
     """An optional package that this call needs is not installed."""
+
+
+class DataError(ForetuneError, OSError):
+    """A data file that cannot be read as what it should be."""
+
+
+class DataMissing(DataError):
+    """Files of a data set that are not at hand."""
+
+
+class DownloadFailed(DataError):
+    """Files of a data set that could not be fetched."""
