@@ -1,5 +1,6 @@
 """Task-dependent initialization: peaks, refinement, in place on any layer, and its verification."""
 
+from . import dense_layers as dense_layers
 from . import joint_layers as joint_layers
 from . import s4_layers as s4_layers
 from .adapters import Adapter as Adapter

@@ -18,7 +18,7 @@ from .match import model_spectrum, spectral_loss
 from .record import Initialization, Settings, Variant
 from .tune import tune
 
-__all__ = ["MARK", "initialize_", "verify"]
+__all__ = ["MARK", "initialize_", "remark", "verify"]
 
 MARK = "_foretune_mark"
 # Survives a trip through half precision; a value drawn anew does not come this close.
@@ -78,7 +78,7 @@ def initialize_(
         if freeze:
             for tensor in tensors.values():
                 tensor.requires_grad_(False)
-    _mark_all(module)
+    remark(module)
     return records[0] if isinstance(layers, str) and layers == "first" else tuple(records)
 
 
@@ -105,8 +105,8 @@ def _mark(layer: Layer, record: Initialization) -> None:
     layer.module.__dict__[MARK] = mark
 
 
-def _mark_all(module: nn.Module) -> None:
-    """Refresh the marks of layers that are tied to one that was written after them."""
+def remark(module: nn.Module) -> None:
+    """Take what initialized layers hold now as what was written: after a change of ours, or of a layer tied to them."""
     for layer in find_layers(module):
         mark = layer.module.__dict__.get(MARK)
         if mark is not None:

@@ -98,4 +98,6 @@ def real_peaks(ssm: RealSSM, spectrum: Spectrum, settings: Settings) -> tuple[Re
     B = torch.zeros_like(ssm.B)
     # A default such as HiPPO's weighs only every other state; a block must not start deaf.
     B[first] = torch.where(ssm.B[first] == 0, torch.ones_like(f), ssm.B[first])
+    low, high = settings.real_gain
+    B[first] *= low + (high - low) * torch.as_tensor(strengths).to(f)
     return ssm.replace(A=A, B=B, C=torch.ones_like(ssm.C)), frequencies, strengths

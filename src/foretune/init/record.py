@@ -32,6 +32,8 @@ class Settings:
             multiplies the C of each mode by one factor for all heads, such that its rms over heads is the gain, which
             is what layers with several inputs and outputs can express (`initialize_` chooses it for them).
         real_damping: damping of the real blocks: the first value for the six strongest frequencies, the second after.
+        real_gain: (g_min, g_max) of the real blocks' input weights, by strength; they multiply the weights of the default,
+            which the paper keeps as they are.
         steps: Adam steps of the refinement.
         lr: its learning rate.
     """
@@ -43,11 +45,12 @@ class Settings:
     gain: tuple[float, float] = (0.5, 1.0)
     gains: Gains = "phase"
     real_damping: tuple[float, float] = (0.1, 0.5)
+    real_gain: tuple[float, float] = (1.0, 1.0)
     steps: int = 200
     lr: float = 0.05
 
     def __post_init__(self) -> None:
-        for name in ("damping", "gain", "real_damping"):
+        for name in ("damping", "gain", "real_damping", "real_gain"):
             low, high = getattr(self, name)
             if not 0 <= low <= high:
                 raise InputError(f"{name} is ({low}, {high}); pass two values with 0 <= first <= second")

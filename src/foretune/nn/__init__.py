@@ -1,3 +1,7 @@
 """Layers and models as torch modules."""
 
+from .gain import unit_state_ as unit_state_
+from .one_layer import ContractiveSSM as ContractiveSSM
+from .one_layer import LinearSSM as LinearSSM
+from .one_layer import StandardRNN as StandardRNN
 from .s4d import S4D as S4D

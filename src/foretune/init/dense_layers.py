@@ -1,0 +1,66 @@
+"""Adapters for the one-layer models, which hold a discrete recurrence or the generator of a dissipative one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import torch
+from torch import Tensor
+
+from ..ssm import RealSSM
+from ..ssm.dissipative import dissipative, generator_of
+from .adapters import Adapter, assign, has_tensors, recognise
+from .s4_layers import wide
+
+__all__ = ["CONTRACTIVE", "LINEAR"]
+
+REAL = 1e-6  # a logarithm with a smaller imaginary part than this, relative to its size, counts as real
+
+
+def _read_linear(layer: Any) -> RealSSM:
+    """The continuous system whose zero-order hold the layer is, with C = 1 since the readout sees the state."""
+    dt, W, W_in = (wide(tensor).double() for tensor in (layer.dt, layer.W, layer.W_in))
+    found = _logarithm(W, W_in)
+    if found is None:  # an eigenvalue on the negative half axis turns by π, which only the bilinear rule expresses
+        eye = torch.eye(len(W), dtype=W.dtype, device=W.device)
+        A = torch.linalg.solve(W + eye, 2 / dt * (W - eye))
+        return RealSSM(dt, A, (W_in - dt / 2 * (A @ W_in)) / dt, torch.ones_like(W_in), "bilinear")
+    A, B = found
+    return RealSSM(dt, A / dt, B / dt, torch.ones_like(B))
+
+
+def _logarithm(W: Tensor, W_in: Tensor) -> tuple[Tensor, Tensor] | None:
+    """`(ΔA, ΔB)` of the block matrix whose exponential `[[W, W_in], [0, 1]]` is; None if it is not real."""
+    n = len(W_in)
+    block = np.eye(n + 1)
+    block[:n, :n], block[:n, n] = W.cpu().numpy(), W_in.cpu().numpy()
+    logarithm = scipy.linalg.logm(block)
+    if np.abs(logarithm.imag).max() > REAL * np.abs(logarithm).max():
+        return None
+    real = torch.as_tensor(np.ascontiguousarray(logarithm.real), dtype=W.dtype, device=W.device)
+    return real[:n, :n], real[:n, n]
+
+
+def _write_linear(layer: Any, ssm: RealSSM) -> None:
+    W, W_in, _ = ssm.discretized()
+    assign(layer, dt=ssm.dt, W=W, W_in=W_in)
+
+
+def _read_contractive(layer: Any) -> RealSSM:
+    dt, generator, W_in = (wide(tensor) for tensor in (layer.dt, layer.generator, layer.W_in))
+    A = dissipative(generator) / dt
+    return RealSSM(dt, A, (W_in - dt / 2 * (A @ W_in)) / dt, torch.ones_like(W_in), "bilinear")
+
+
+def _write_contractive(layer: Any, ssm: RealSSM) -> None:
+    _, W_in, _ = ssm.discretized()
+    assign(layer, dt=ssm.dt, generator=generator_of(ssm.dt * ssm.A), W_in=W_in)
+
+
+LINEAR = Adapter(_read_linear, _write_linear, ("W", "W_in", "dt"))
+CONTRACTIVE = Adapter(_read_contractive, _write_contractive, ("generator", "W_in", "dt"))
+
+recognise(lambda module: has_tensors(module, "W", "W_in", "dt"), LINEAR)
+recognise(lambda module: has_tensors(module, "generator", "W_in", "dt"), CONTRACTIVE)

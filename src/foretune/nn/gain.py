@@ -1,0 +1,54 @@
+"""How loud a state is at the start, apart from where it listens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from ..init.apply import remark
+from .one_layer import LinearSSM
+
+__all__ = ["unit_state_"]
+
+CHUNK = 1024  # samples at once
+COUPLED = 1e-6  # largest entry of the recurrence outside the blocks, for modes to count as separate
+
+
+def unit_state_(model: LinearSSM, X: Any, floor: float = 1e-2) -> Tensor:
+    """Scale `W_in` in place so that each mode of the final state has unit variance on the sequences `X`.
+
+    A mode is a pair of states, and its variance is measured with `floor` times the mean variance on top, so that modes
+    that hear next to nothing are not blown up; then all are scaled to a mean variance of 1. What `initialize_` wrote
+    counts as kept, since only its gain was changed.
+
+    Returns:
+        The factor of each state, `(N,)`.
+    """
+    inputs = torch.as_tensor(X)
+    if len(inputs) < 2:
+        raise InputError(f"X has {len(inputs)} samples; a variance takes at least two")
+    with torch.no_grad():
+        _check_separate(model.transition())
+        states = torch.cat([model.final_state(part.to(model.W_in)) for part in inputs.split(CHUNK)])
+        factor = _factors(states.double().var(0), floor).to(model.W_in)
+        model.W_in.mul_(factor)
+    remark(model)
+    return factor
+
+
+def _check_separate(W: Tensor) -> None:
+    pairs = torch.block_diag(*torch.ones(len(W) // 2, 2, 2, device=W.device)).bool()
+    if len(W) % 2 or W[~pairs].abs().max() > COUPLED:
+        raise InputError("the recurrence couples its modes, so none has a gain of its own; set gains before training")
+
+
+def _factors(variance: Tensor, floor: float) -> Tensor:
+    by_mode = variance.unflatten(0, (-1, 2)).mean(1).repeat_interleave(2)
+    mean = by_mode.mean()
+    if not 0 < float(mean) < float("inf"):
+        raise InputError(f"the final state has a variance of {float(mean)}, so no gain makes it 1; check X")
+    factor = (by_mode + floor * mean).rsqrt()
+    return factor * (by_mode * factor.square()).mean().rsqrt()
