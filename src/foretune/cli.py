@@ -18,6 +18,7 @@ app = App(
     version=__version__,
     help="Tune a state-space model's prior to the task before training it.",
 )
+app.command("foretune.study.commands:app", name="study")
 
 
 @app.command

@@ -1,6 +1,6 @@
 """Everything foretune raises on purpose. Each message names the offending value and the remedy."""
 
-__all__ = ["DependencyMissing", "ForetuneError", "InitializationLost", "InputError", "UnknownLayer"]
+__all__ = ["DependencyMissing", "ForetuneError", "InitializationLost", "InputError", "StudyError", "UnknownLayer"]
 
 
 class ForetuneError(Exception):
@@ -21,3 +21,7 @@ class InitializationLost(ForetuneError, RuntimeError):
 
 class DependencyMissing(ForetuneError, ImportError):
     """An optional package that this call needs is not installed."""
+
+
+class StudyError(ForetuneError, RuntimeError):
+    """A study that cannot go on; what it has finished is kept."""
