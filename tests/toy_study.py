@@ -12,8 +12,8 @@ def cost(settings):
 
 
 def learn(settings, *, progress=None, scratch=None):
-    """A noisy learning curve; `log` names a file that counts the calls."""
-    if "log" in os.environ.get("TOY_LOG", "") or os.environ.get("TOY_LOG"):
+    """A noisy learning curve; the environment's TOY_LOG names a file that counts the calls."""
+    if os.environ.get("TOY_LOG"):
         with open(os.environ["TOY_LOG"], "a") as file:
             file.write(f"{settings['dataset']} {settings['ratio']} {settings['seed']} {settings['arm']}\n")
     rng = np.random.default_rng([settings["seed"], int(1000 * settings["ratio"]), len(settings["arm"])])

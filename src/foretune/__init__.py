@@ -2,10 +2,12 @@
 
 from . import datasets as datasets
 from . import nn as nn
+from . import study as study
 from .errors import DependencyMissing as DependencyMissing
 from .errors import ForetuneError as ForetuneError
 from .errors import InitializationLost as InitializationLost
 from .errors import InputError as InputError
+from .errors import StudyError as StudyError
 from .errors import UnknownLayer as UnknownLayer
 from .init import Adapter as Adapter
 from .init import Initialization as Initialization

@@ -56,6 +56,7 @@ class _Worker:
     process: SpawnProcess
     connection: Connection
     up: bool = False
+    gone: bool = False
     run: Run | None = None
     fraction: float = 0.0
 
@@ -189,7 +190,7 @@ def _drive(session: Session, plan: Plan, again: bool, count: int) -> None:
                     _give(worker, session.waiting.popleft())
             _listen(session, team)
             for index, worker in enumerate(team):
-                if not worker.process.is_alive() and not worker.connection.poll():
+                if worker.gone:
                     _replace(session, team, index, start)
             if session.watcher:
                 running = sum(worker.fraction * session.costs[worker.run.key] for worker in team if worker.run)
@@ -224,7 +225,7 @@ def _listen(session: Session, team: list[_Worker]) -> None:
     sources = [source for worker in team for source in (worker.connection, worker.process.sentinel)]
     wait(sources, timeout=POLL)
     for worker in team:
-        for kind, content in _messages(worker.connection):
+        for kind, content in _messages(worker):
             if kind == "stop":
                 raise StudyError(content)
             if kind == "up":
@@ -236,12 +237,15 @@ def _listen(session: Session, team: list[_Worker]) -> None:
                 session.settle(run, content)
 
 
-def _messages(connection: Connection) -> Iterator[tuple[str, Any]]:
+def _messages(worker: _Worker) -> Iterator[tuple[str, Any]]:
+    """What a worker has said; one that is dead and has nothing more to say is gone."""
+    dead = not worker.process.is_alive()  # asked first: its last words may come in between
     try:
-        while connection.poll():
-            yield connection.recv()
+        while worker.connection.poll():
+            yield worker.connection.recv()
     except (EOFError, OSError):
-        return
+        dead = True
+    worker.gone = dead
 
 
 def _replace(session: Session, team: list[_Worker], index: int, start: Callable[[], _Worker]) -> None:

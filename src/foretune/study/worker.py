@@ -18,7 +18,6 @@ from multiprocessing.process import parent_process
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..errors import ForetuneError, StudyError
 from .plan import Run, Task
 from .store import Record, Store, is_full, strict
@@ -46,6 +45,8 @@ class Outcome:
 
 def versions() -> dict[str, str]:
     """What a result may depend on beside its settings."""
+    from .. import __version__  # not yet there while foretune itself is imported
+
     found = {"foretune": __version__, "python": platform.python_version()}
     found["platform"] = f"{platform.system()} {platform.machine()}"
     for name in ("torch", "numpy"):
