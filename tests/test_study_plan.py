@@ -40,7 +40,7 @@ def test_grids_expand_in_order_and_duplicates_collapse():
 
 def test_a_key_follows_from_what_the_result_depends_on_and_nothing_else():
     plan = Plan.parse(TOY)
-    renamed = Plan.parse(TOY.replace('"toy"', '"other name"') + '\n[report]\nlow = 0.1\n')
+    renamed = Plan.parse(TOY.replace('"toy"', '"other name"') + "\n[report]\nlow = 0.1\n")
     assert [run.key for run in plan.runs] == [run.key for run in renamed.runs]
     assert plan.hash == renamed.hash
     for change in (('task = "toy_study:learn"', 'task = "toy_study:other"'), ("epochs = 15", "epochs = 16")):

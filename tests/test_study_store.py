@@ -61,7 +61,7 @@ def test_a_folder_of_another_version_is_refused(folder):
     path = folder / "study.json"
     path.write_text('{"format": 2}')
     for action in (Store(folder).create, Store(folder).records):
-        with pytest.raises(ForetuneError, match="format 2.*writes 1"):
+        with pytest.raises(ForetuneError, match=r"format 2.*writes 1"):
             action()
     path.write_text('{"format": 1}')
     result = folder / "runs" / f"{RUN.key}.json"
@@ -95,7 +95,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 
 def test_results_become_strict_json():
-    clean, reason = store.strict({"a": np.float32(0.5), "b": [torch.tensor(2.0), (1, None)], 3: np.arange(2), "c": True})
+    clean, reason = store.strict(
+        {"a": np.float32(0.5), "b": [torch.tensor(2.0), (1, None)], 3: np.arange(2), "c": True}
+    )
     assert (clean, reason) == ({"a": 0.5, "b": [2.0, [1, None]], "3": [0, 1], "c": True}, "")
     clean, reason = store.strict({"x": [1.0, float("inf"), float("nan")]})
     assert (clean, reason) == ({"x": [1.0, None, None]}, "result.x[1] is inf")

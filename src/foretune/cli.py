@@ -37,10 +37,10 @@ def demo(*, out: Path = Path("out")) -> None:
     run(out, Console())
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run a command; a mistake in the input is one line on stderr and exit code 2."""
     try:
-        app()
+        app(arguments)
     except ForetuneError as error:
         print(f"foretune: {error}", file=sys.stderr)
         raise SystemExit(2) from error

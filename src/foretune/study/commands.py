@@ -14,6 +14,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from .engine import Summary
     from .plan import Plan
+    from .rows import Table
 
 __all__ = ["app"]
 
@@ -56,10 +57,10 @@ def run(
         `ray` spreads the runs over a ray cluster whose machines share the folder.
     """
     from .engine import run as run_plan
-    from .plan import Plan, parse_filter
+    from .plan import parse_filter
     from .progress import watcher
 
-    loaded = Plan.load(plan)
+    loaded = _load(plan)
     if limit is not None and limit < 1:
         raise InputError(f"--limit {limit}; pass at least 1")
     folder, part = out or _folder(loaded), None if shard is None else _shard(shard)
@@ -100,14 +101,88 @@ def status(plan: str, *, out: Path | None = None, only: str = "") -> int:
         Filter such as `arm=tdi,dataset=FordA`.
     """
     from .engine import chosen_runs, summarize
-    from .plan import Plan, parse_filter
+    from .plan import parse_filter
     from .store import Store
 
-    loaded = Plan.load(plan)
+    loaded = _load(plan)
     folder = out or _folder(loaded)
     summary = summarize(Store(folder), chosen_runs(loaded, None, parse_filter(only)))
     _print(summary, folder)
     return 1 if summary.failed else 0
+
+
+@app.command
+def report(plan: str | None = None, *, csv: Path | None = None, out: Path | None = None, to: Path | None = None) -> int:
+    """Write the tables and pictures of a study, beside the paper's where it has them.
+
+    Example: foretune study report one-layer
+
+    Parameters
+    ----------
+    plan
+        A built-in plan (one-layer) or a TOML file; may be left out with --csv.
+    csv
+        Report this exported CSV file in place of the folder of results.
+    out
+        Folder of the results; `studies/<name of the plan>` if not given.
+    to
+        Folder for report.md and its pictures; `report` in the folder of results, or `<name>-report` beside the CSV.
+    """
+    from .report import write
+    from .rows import read_csv
+
+    if csv is not None:
+        table = read_csv(csv, None if plan is None else _load(plan))
+        target = to or csv.with_name(f"{csv.stem}-report")
+    elif plan is not None:
+        table = _collect(_load(plan), out)
+        target = to or (out or _folder(_load(plan))) / "report"
+    else:
+        raise InputError("name a plan, or a file with --csv")
+    print(write(table, target))
+    return 0
+
+
+@app.command
+def export(plan: str, *, csv: Path, out: Path | None = None) -> int:
+    """Write one line for each finished run as CSV, and where it comes from as JSON beside it.
+
+    Example: foretune study export one-layer --csv results/one-layer.csv
+
+    Parameters
+    ----------
+    plan
+        A built-in plan (one-layer) or a TOML file.
+    csv
+        File to write.
+    out
+        Folder of the results; `studies/<name of the plan>` if not given.
+    """
+    from .rows import write_csv
+
+    if csv.suffix == ".json":
+        raise InputError(f"--csv {csv}; its provenance goes to that name, so end it in .csv")
+    table = _collect(_load(plan), out)
+    write_csv(table, csv)
+    print(f"{len(table.rows)} runs in {csv}, provenance in {csv.with_suffix('.json')}")
+    return 0
+
+
+def _load(plan: str) -> Plan:
+    from .plan import Plan
+
+    return Plan.load(plan)
+
+
+def _collect(plan: Plan, out: Path | None) -> Table:
+    from .rows import collect
+    from .store import Store
+
+    folder = out or _folder(plan)
+    table = collect(plan, Store(folder))
+    if not table.rows:
+        raise InputError(f"{folder} holds no runs of the plan {plan.name!r}; do them with `foretune study run`")
+    return table
 
 
 def _folder(plan: Plan) -> Path:

@@ -98,7 +98,7 @@ class Store:
         try:
             content = json.loads(mark.read_text(encoding="utf-8"))
             number = content["format"] if isinstance(content, dict) else None
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return
         except (ValueError, KeyError) as error:
             raise StudyError(f"{mark} is damaged ({error}); remove that one file and start again") from error
