@@ -21,6 +21,7 @@ ALIASES = {
 }
 Called = Callable[[str], str]
 LOW = {"one_layer": 0.16, "deep": 0.1}
+SEEDS = {"one_layer": 3, "deep": 5}
 MEASURES = {"final_acc": "final", "first5_acc": "early5", "first10_acc": "early10"}
 
 
@@ -47,12 +48,13 @@ class Published:
         def called(theirs: str) -> str:
             return ours.get(theirs, ours.get(alias.get(theirs, theirs), alias.get(theirs, theirs)))
 
-        rows, cells = [], {}
+        rows: list[Row] = []
+        cells: dict[tuple[str, str, float, str], Spread] = {}
         for item in _read(name, "full"):
             dataset, ratio, arm = called(item["dataset"]), float(item["ratio"]), called(item["arm"])
             for measure in ("final_acc", "first5_acc"):
                 mean, std = (float(item[f"{measure}_{part}"]) / 100 for part in ("mean", "std"))
-                cells[measure, dataset, ratio, arm] = Spread(mean, std, 0)
+                cells[measure, dataset, ratio, arm] = Spread(mean, std, SEEDS[name])
             final, first = (cells[measure, dataset, ratio, arm].mean for measure in ("final_acc", "first5_acc"))
             rows.append(Row(dataset, ratio, "mean", arm, final_acc=final, first5_acc=first))
         pair = called("tdi"), called("baseline")
@@ -70,6 +72,10 @@ class Published:
             if found is not None:
                 return found
         return None
+
+    def spreads(self, measure: str) -> dict[tuple[str, float, str], Spread]:
+        """Every cell of one measure."""
+        return {key[1:]: spread for key, spread in self.cells.items() if key[0] == measure}
 
     def improvement(self, measure: str, key: str | float) -> Interval | None:
         """One paired improvement, by data set or by ratio."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from .paper import Published
 from .pictures import draw
 from .rows import Table, failures
-from .statistics import by_dataset, overall, paired, regimes
+from .statistics import by_dataset, cells, overall, paired, regimes
 from .tables import (
     Sheet,
     arms,
@@ -53,7 +53,7 @@ def compose(table: Table, published: Published) -> Report:
     ]
     if published.rows:
         summary.append(distance_sheet(table, published))
-    words = "Each ratio is averaged over its seeds first; ± is the standard deviation over the ratios."
+    words = "Each ratio is averaged over its seeds first; ± is the standard deviation over all runs of the regime."
     sections.append(Section("Low and high data", (words,), tuple(summary)))
     words = (
         "Differences of matched runs (data set, ratio, seed), averaged over seeds; in brackets the 95 % percentile "
@@ -93,7 +93,7 @@ def _runs(table: Table) -> Section:
 def _headlines(table: Table, published: Published) -> Iterator[str]:
     """One sentence for each claim: improvements, the worst case at the largest ratio, the distance to the paper."""
     low, top = table.roles.low, max(row.ratio for row in table.rows)
-    ours, theirs = (regimes(rows, "final_acc", low) for rows in (table.rows, published.rows))
+    ours, theirs = (regimes(c, low) for c in (cells(table.rows, "final_acc"), published.spreads("final_acc")))
     datasets = unique(row.dataset for row in table.rows)
     for arm, baseline in table.roles.pairs:
         deltas = paired(table.rows, arm, baseline, "final_acc")

@@ -236,8 +236,9 @@ def _parse(item: Mapping[str, str], reasons: Mapping[Any, str], place: str) -> R
         value = numbers[name]
         if value is not None and not 0 <= value <= 1:
             raise InputError(f"{place}: {name} is {value}; accuracies lie in [0, 1]")
-    row = Row(dataset, ratio, seed, arm, status=item["status"], reason=reasons.get(identity, ""))
-    return replace(row, **numbers)
+    final, first5, first10, loss, seconds = numbers.values()
+    reason = reasons.get(identity, "")
+    return Row(dataset, ratio, seed, arm, final, first5, first10, loss, seconds, item["status"], reason)
 
 
 def failures(rows: Iterable[Row]) -> Counter[str]:

@@ -70,11 +70,25 @@ def cells(rows: Iterable[Row], measure: str) -> dict[tuple[str, float, str], Spr
     return {key: Spread.of(group) for key, group in values.items()}
 
 
-def regimes(rows: Iterable[Row], measure: str, low: float) -> dict[tuple[str, str, str], Spread]:
-    """Mean and spread over the ratios of a regime after averaging seeds, for each data set, regime and arm."""
-    spreads = cells(rows, measure)
-    values = _grouped(((d, regime(ratio, low), arm), cell.mean) for (d, ratio, arm), cell in spreads.items())
-    return {key: Spread.of(group) for key, group in values.items()}
+def regimes(spreads: Mapping[tuple[str, float, str], Spread], low: float) -> dict[tuple[str, str, str], Spread]:
+    """Mean over the ratios of a regime after averaging seeds, for each data set, regime and arm.
+
+    The standard deviation is that of all its runs. So is the paper's, although its captions speak of ratio means.
+    """
+    groups: dict[tuple[str, str, str], list[Spread]] = defaultdict(list)
+    for (dataset, ratio, arm), cell in spreads.items():
+        groups[dataset, regime(ratio, low), arm].append(cell)
+    return {key: _pooled(group) for key, group in groups.items()}
+
+
+def _pooled(group: list[Spread]) -> Spread:
+    counts = np.array([cell.count for cell in group])
+    means = np.array([cell.mean for cell in group])
+    within = sum((cell.count - 1) * cell.std**2 for cell in group if cell.count > 1)
+    between = float((counts * (means - np.average(means, weights=counts)) ** 2).sum())
+    freedom = counts.sum() - 1
+    std = float(np.sqrt((within + between) / freedom)) if freedom else float("nan")
+    return Spread(float(means.mean()), std, len(group))
 
 
 def paired(rows: Iterable[Row], arm: str, baseline: str, measure: str) -> dict[tuple[str, float], float]:

@@ -91,9 +91,9 @@ def _compared(table: Table, published: Published, names: list[str], measure: str
 def regime_sheet(table: Table, published: Published, measure: str, where: str) -> Sheet:
     """Averages over the ratios of a regime, and over the data sets in the last line."""
     names, low = arms(table), table.roles.low
-    ours = regimes(table.rows, measure, low)
+    ours = regimes(cells(table.rows, measure), low)
     theirs = {
-        **regimes(published.rows, measure, low),
+        **regimes(published.spreads(measure), low),
         **{key[1:]: spread for key, spread in published.summary.items() if key[0] == measure},
     }
     datasets = unique(row.dataset for row in table.rows)
@@ -148,8 +148,8 @@ def paired_sheets(table: Table, published: Published, arm: str, baseline: str) -
 
 def distance_sheet(table: Table, published: Published) -> Sheet:
     """How far our cells lie from the paper's: mean |ours - theirs| of the final accuracy, by data set."""
-    ours, names = regimes(table.rows, "final_acc", table.roles.low), arms(table)
-    theirs = regimes(published.rows, "final_acc", table.roles.low)
+    ours, names = regimes(cells(table.rows, "final_acc"), table.roles.low), arms(table)
+    theirs = regimes(published.spreads("final_acc"), table.roles.low)
     compared = [arm for arm in names if any(arm == key[2] for key in theirs)]
     lines = []
     gaps: dict[tuple[str, str], list[float]] = {}
