@@ -2,6 +2,7 @@
 
 from . import datasets as datasets
 from . import nn as nn
+from . import study as study
 from .errors import DataError as DataError
 from .errors import DataMissing as DataMissing
 from .errors import DependencyMissing as DependencyMissing
@@ -9,6 +10,7 @@ from .errors import DownloadFailed as DownloadFailed
 from .errors import ForetuneError as ForetuneError
 from .errors import InitializationLost as InitializationLost
 from .errors import InputError as InputError
+from .errors import StudyError as StudyError
 from .errors import UnknownLayer as UnknownLayer
 from .init import Adapter as Adapter
 from .init import Initialization as Initialization

@@ -18,6 +18,7 @@ app = App(
     version=__version__,
     help="Tune a state-space model's prior to the task before training it.",
 )
+app.command("foretune.study.commands:app", name="study")
 
 
 @app.command
@@ -36,10 +37,10 @@ def demo(*, out: Path = Path("out")) -> None:
     run(out, Console())
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run a command; a mistake in the input is one line on stderr and exit code 2."""
     try:
-        app()
+        app(arguments)
     except ForetuneError as error:
         print(f"foretune: {error}", file=sys.stderr)
         raise SystemExit(2) from error

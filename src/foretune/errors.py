@@ -8,6 +8,7 @@ __all__ = [
     "ForetuneError",
     "InitializationLost",
     "InputError",
+    "StudyError",
     "UnknownLayer",
 ]
 
@@ -42,3 +43,7 @@ class DataMissing(DataError):
 
 class DownloadFailed(DataError):
     """Files of a data set that could not be fetched."""
+
+
+class StudyError(ForetuneError, RuntimeError):
+    """A study that cannot go on; what it has finished is kept."""

@@ -1,0 +1,93 @@
+"""What a study shows while it runs: a bar in a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from .plan import Run
+from .worker import Outcome
+
+__all__ = ["Estimate", "watcher"]
+
+LINES = 20  # in all, where there is no terminal
+
+
+class Estimate:
+    """Counts and the time left, from the cost of what remains and the speed measured in this session."""
+
+    def __init__(self) -> None:
+        self.runs = self.over = self.failed = 0
+        self.total = self.finished_cost = self.running_cost = self.spent_cost = self.spent_seconds = 0.0
+        self.workers = 1
+        self.start = time.monotonic()
+
+    def started(self, total: float, runs: int, workers: int) -> None:
+        """See `engine.Watcher`."""
+        self.total, self.runs, self.workers = total, runs, workers
+
+    def advanced(self, finished: float, running: float) -> None:
+        """See `engine.Watcher`."""
+        self.finished_cost, self.running_cost = finished, running
+
+    def finished(self, run: Run, outcome: Outcome, cost: float) -> None:
+        """See `engine.Watcher`."""
+        self.over += 1
+        self.failed += outcome.status == "failed"
+        if outcome.seconds > 0:
+            self.spent_cost += cost
+            self.spent_seconds += outcome.seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left; None before the first run is over."""
+        if not self.spent_cost:
+            return None
+        remaining = max(self.total - self.finished_cost - self.running_cost, 0.0)
+        return remaining * self.spent_seconds / self.spent_cost / min(self.workers, max(self.runs - self.over, 1))
+
+    def words(self) -> str:
+        """One line."""
+        left = "unknown" if self.left is None else str(timedelta(seconds=round(self.left)))
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.over}/{self.runs} runs{failed}, time left {left}"
+
+
+class _Bar(Estimate):
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self.progress = progress
+        self.bar = progress.add_task("starting", total=None)
+
+    def advanced(self, finished: float, running: float) -> None:
+        super().advanced(finished, running)
+        self.progress.update(self.bar, total=self.total, completed=finished + running, description=self.words())
+
+
+class _Lines(Estimate):
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self.console = console
+
+    def finished(self, run: Run, outcome: Outcome, cost: float) -> None:
+        super().finished(run, outcome, cost)
+        self.finished_cost += cost
+        if self.over % max(self.runs // LINES, 1) == 0 or self.over == self.runs:
+            elapsed = timedelta(seconds=round(time.monotonic() - self.start))
+            self.console.print(f"{self.words()}, {elapsed} so far", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def watcher(console: Console) -> Iterator[Estimate]:
+    """The way to show a study on this console."""
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        yield _Bar(progress)
