@@ -6,7 +6,7 @@ import io
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -120,10 +120,9 @@ class _Arrays(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
         if (module, name) in (("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct")):
-            reconstruct: Callable[..., Any] = np.empty(0).__reduce__()[0]
-            return reconstruct
+            return cast(Callable[..., Any], np.empty(0).__reduce__()[0])
         if module == "numpy" and name in ("ndarray", "dtype"):
-            return getattr(np, name)  # type: ignore[no-any-return]
+            return cast(Callable[..., Any], getattr(np, name))
         if (module, name) == ("_codecs", "encode"):
             return _encode
         raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no batch of CIFAR-10 needs")

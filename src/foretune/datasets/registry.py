@@ -71,9 +71,12 @@ def at_hand(name: str, root: str | Path | None = None) -> bool:
     return True
 
 
-def fetch_files(name: str, root: str | Path | None = None) -> None:
-    """Fetch the files of a set unless they are there; nothing is read."""
-    _located(find(name), open_store(root), download=True)
+def fetch_files(name: str, root: str | Path | None = None, again: bool = False) -> None:
+    """Fetch the files of a set unless they are there, or in any case with `again`; nothing is read."""
+    entry, store = find(name), open_store(root)
+    if again:
+        _fetch_any(entry, store.target, again)
+    _located(entry, store, download=True)
 
 
 def _located(entry: Entry, store: Store, download: bool) -> Any:
@@ -81,7 +84,7 @@ def _located(entry: Entry, store: Store, download: bool) -> Any:
         return entry.locate(store)
     except DataMissing as missing:
         if not download:
-            urls = " or ".join(remote.urls[0] for files in entry.sources for remote in files[:1])
+            urls = " or ".join(files[0].urls[0] for files in entry.sources)
             raise DataMissing(
                 f"{missing}. Pass download=True, run `foretune data fetch {entry.name}`, or get it from {urls}"
             ) from None
@@ -89,16 +92,17 @@ def _located(entry: Entry, store: Store, download: bool) -> Any:
     return entry.locate(Store((*store.roots, store.target)))
 
 
-def _fetch_any(entry: Entry, folder: Path) -> None:
-    failures = []
+def _fetch_any(entry: Entry, folder: Path, again: bool = False) -> None:
+    failures: list[str] = []
     for files in entry.sources:
         try:
             for remote in files:
-                fetch(remote, folder)
+                fetch(remote, folder, again=again)
             return
         except DownloadFailed as failure:
             failures.append(str(failure))
-    raise DownloadFailed(f"{entry.title}: " + ". Nor its alternative: ".join(failures))
+    if failures:
+        raise DownloadFailed(f"{entry.title}: " + ". Nor its alternative: ".join(failures))
 
 
 def _check(entry: Entry, data: Dataset) -> None:
