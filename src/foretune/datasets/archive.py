@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -34,15 +35,18 @@ def members(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, 
                 if wanted(name):
                     yield name, path.read_bytes()
         return
+    packed = source.open("rb").read(2) == b"\x1f\x8b"
     try:
-        with tarfile.open(source, "r|*") as archive:
+        with (gzip.open if packed else open)(source, "rb") as raw, tarfile.open(fileobj=raw, mode="r|") as archive:
             for member in archive:
                 name = member.name.removeprefix("./")
                 if member.isfile() and wanted(name):
                     stream = archive.extractfile(member)
                     assert stream is not None
                     yield name, stream.read()
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+            while raw.read(1 << 20):  # gzip's checksum comes last
+                pass
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{source} cannot be unpacked ({error}); it is damaged or cut short, fetch it again") from error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .base import Dataset
 from .cifar import locate_cifar, read_cifar
-from .fetch import Remote
+from .download import Remote
 from .generated import make_binary_frequency, make_frequency_classification, make_listops, make_pathfinder
 from .listops import locate_listops, read_listops
 from .mnist import locate_mnist, read_mnist, read_permuted, read_sequential
@@ -100,7 +100,7 @@ def _digits(name: str, title: str, counts: tuple[int, int, int], read: Callable[
 
 def _listops(name: str, train: int, bounds: tuple[int, int], padded: int) -> Entry:
     make = partial(make_listops, name=name, train=train, bounds=bounds, padded=padded)
-    return Entry(name, f"ListOps ({name})", (train, 2000, 2000), padded, 10, make, _store)
+    return Entry(name, f"our own {name[10:]}", (train, 2000, 2000), padded, 10, make, _store)
 
 
 ENTRIES = (
@@ -185,7 +185,7 @@ ENTRIES = (
     _listops("generated-listops-short", 20_000, (10, 127), 128),
     Entry(
         "generated-pathfinder",
-        "PathFinder (generated)",
+        "our own pathfinder",
         (40_000, 5000, 5000),
         1024,
         2,

@@ -18,7 +18,7 @@ BORDER = 2.0
 CONTRAST = 0.75
 CLEARANCE = 1.75  # between dashes of different paths, or of one path beyond the next dash
 SEED_DISTANCE = 7.0  # least distance between any two ends of the long paths
-PROPOSALS, TURN = 6, 0.6  # directions tried for a dash; their spread in radians
+PROPOSALS, TURN, SHARPEST = 6, 0.6, 1.2  # directions tried for a dash; their spread and bound in radians
 ABSENT = -100.0  # where dashes lie that found no room
 BATCH, PATCH = 512, 6  # scenes at once; pixels around a dash or circle
 
@@ -100,8 +100,8 @@ def _walk(rng: np.random.Generator, segments: np.ndarray, drawn: int, dashes: in
     angle = rng.uniform(0, 2 * np.pi, len(segments))
     good = np.ones(len(segments), dtype=bool)
     for dash in range(dashes):
-        spread = TURN if dash else np.pi
-        angles = angle[:, None] + rng.normal(0, spread, (len(segments), PROPOSALS))
+        turns = rng.normal(0, TURN, (len(segments), PROPOSALS)).clip(-SHARPEST, SHARPEST)
+        angles = angle[:, None] + (turns if dash else rng.uniform(-np.pi, np.pi, turns.shape))
         ahead = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
         begin = tip[:, None] + (GAP if dash else 0) * ahead
         end = begin + DASH * ahead

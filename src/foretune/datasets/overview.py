@@ -18,6 +18,7 @@ __all__ = ["fetch_all", "overview"]
 def overview(root: Path | None = None) -> Table:
     """One row for each data set."""
     table = Table("name", "in the paper", "train", "validation", "test", "length", "classes", "files")
+    table.columns[0].no_wrap = table.columns[7].no_wrap = True
     for column in table.columns[2:7]:
         column.justify = "right"
     for entry in catalogue():
@@ -41,4 +42,4 @@ def fetch_all(names: Sequence[str], root: Path | None, again: bool, console: Con
 def _files(entry: Entry, root: Path | None) -> str:
     if entry.generated:
         return "generated"
-    return "at hand" if at_hand(entry.name, root) else f"to fetch, about {entry.megabytes:,} MB"
+    return "at hand" if at_hand(entry.name, root) else f"fetch {entry.megabytes:,} MB"

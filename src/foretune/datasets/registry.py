@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import DataError, DataMissing, DownloadFailed, InputError
 from .base import Dataset
 from .catalogue import ENTRIES, Entry
-from .fetch import fetch
+from .download import fetch
 from .store import Store, open_store
 
 __all__ = ["at_hand", "catalogue", "fetch_files", "find", "load", "names"]

@@ -18,7 +18,7 @@ from ..errors import DataError, DownloadFailed
 
 __all__ = ["Remote", "fetch"]
 
-TRIES, BACKOFF, TIMEOUT, CHUNK = 3, 1.0, 30.0, 1 << 20  # tries for each source; seconds; bytes
+TRIES, BACKOFF, TIMEOUT, CHUNK = 3, 1.0, 30.0, 1 << 16  # tries for each source; seconds; bytes
 
 
 @dataclass(frozen=True)
