@@ -35,7 +35,8 @@ def members(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, 
                 if wanted(name):
                     yield name, path.read_bytes()
         return
-    packed = source.open("rb").read(2) == b"\x1f\x8b"
+    with open(source, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
     try:
         with (gzip.open if packed else open)(source, "rb") as raw, tarfile.open(fileobj=raw, mode="r|") as archive:
             for member in archive:
