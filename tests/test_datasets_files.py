@@ -205,12 +205,24 @@ def test_large_sets_are_kept_once_and_read_by_the_row(tmp_path, rng):
     stamp = (kept[0] / "rows.bin").stat().st_mtime_ns
     part = read("SC", tmp_path).train.take(np.array([5, 2]))
     assert (kept[0] / "rows.bin").stat().st_mtime_ns == stamp
+    assert type(part.X[:]) is np.ndarray
     assert isinstance(part.X, ft.datasets.Rows)
     assert part.X[0].shape == (16000,)
     assert len(part.X) == 2
     np.testing.assert_array_equal(part.X[:], first.X[[5, 2]])
     np.testing.assert_array_equal(np.asarray(part.X, dtype=np.float64), first.X[[5, 2]])
     np.testing.assert_array_equal(first.X[first.y == 1], np.asarray(first.X)[first.y == 1])
+
+
+def test_a_set_that_grew_is_read_again(tmp_path, rng):
+    files = speech_files(rng)
+    put(tmp_path / "speech_commands_v0.02", files)
+    before = read("SC", tmp_path)
+    more = {f"bed/{speaker:08x}_nohash_1.wav": clip(np.zeros(16000)) for speaker in range(30)}
+    put(tmp_path / "speech_commands_v0.02", more)
+    after = read("SC", tmp_path)
+    counts = [len(data.train) + len(data.validation) + len(data.test) for data in (before, after)]
+    assert counts == [90, 120]
 
 
 def test_nothing_is_kept_of_a_damaged_set(tmp_path, rng):
@@ -377,6 +389,8 @@ def test_incomplete_pathfinder(tmp_path, rng):
     (tmp_path / "pathfinder32/curv_baseline/imgs/1/sample_3.png").unlink()
     with pytest.raises(ft.DataError, match="29 images and 31 labels"):
         read("pathfinder", tmp_path)
+    put(tmp_path / "pathfinder32", files)
+    assert len(read("pathfinder", tmp_path).train) == 24
 
 
 @pytest.mark.parametrize(

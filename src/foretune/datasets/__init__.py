@@ -4,10 +4,10 @@ from .base import Dataset as Dataset
 from .base import Rows as Rows
 from .base import Split as Split
 from .base import subset_indices as subset_indices
-from .catalogue import Entry as Entry
 from .cifar import read_cifar_batch as read_cifar_batch
 from .download import Remote as Remote
 from .download import fetch as fetch
+from .entries import Entry as Entry
 from .generated_listops import generate_listops as generate_listops
 from .generated_pathfinder import generate_pathfinder as generate_pathfinder
 from .listops import read_listops_file as read_listops_file

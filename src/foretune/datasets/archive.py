@@ -35,8 +35,8 @@ def members(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, 
                 if wanted(name):
                     yield name, path.read_bytes()
         return
-    with open(source, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
+    with open(source, "rb") as beginning:
+        packed = beginning.read(2) == b"\x1f\x8b"
     try:
         with (gzip.open if packed else open)(source, "rb") as raw, tarfile.open(fileobj=raw, mode="r|") as archive:
             for member in archive:
@@ -69,7 +69,7 @@ def keep(
     """The rows that `build` yields, from the store if they were kept before.
 
     `build` gets a dictionary to leave its notes in. What is kept belongs to this version of `source`: its path, size and
-    time. It appears all at once or not at all.
+    time (of a folder, those of the folders in it). It appears all at once or not at all.
     """
     place = f"prepared/{name}-{_key(source)}"
     folder = store.find(place) or store.target / place
@@ -78,7 +78,7 @@ def keep(
     notes = json.loads((folder / "notes.json").read_text())
     names = (folder / "names.txt").read_text().splitlines()
     rows = np.memmap(folder / "rows.bin", notes.pop("dtype"), "r", shape=(len(names), notes.pop("columns")))
-    return Kept(rows, names, notes)
+    return Kept(np.asarray(rows), names, notes)  # a plain array on the same map
 
 
 def _prepare(folder: Path, build: Callable[[dict[str, Any]], Iterable[tuple[str, np.ndarray]]]) -> None:
@@ -127,6 +127,15 @@ def _watched(pairs: Iterable[tuple[str, np.ndarray]], folder: Path) -> Iterator[
 def _key(source: Path | None) -> str:
     if source is None:
         return "1"  # generated: the version of the generator
-    stat = source.stat()
-    text = f"{source.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+    stats = [(str(path), path.stat()) for path in (source.resolve(), *_folders(source, 3))]
+    text = " ".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _folders(folder: Path, levels: int) -> list[Path]:
+    """The folders below one, so many levels deep: their times show where files came or went."""
+    if levels == 0 or not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        inner = sorted(Path(entry.path) for entry in entries if entry.is_dir())
+    return inner + [deeper for path in inner for deeper in _folders(path, levels - 1)]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import InputError
-from .catalogue import Entry
+from .entries import Entry
 from .registry import at_hand, catalogue, fetch_files, find
 
 __all__ = ["fetch_all", "overview"]

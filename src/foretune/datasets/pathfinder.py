@@ -46,25 +46,32 @@ def read_pathfinder(place: tuple[Store, Path]) -> Dataset:
     store, source = place
 
     def build(notes: dict[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-        notes["labels"] = {}
+        labels: dict[str, int] = {}
+        notes["labels"] = labels
+        names: list[str] = []
         for name, content in members(source, _is_wanted):
             name = name.rpartition("pathfinder32/")[2]
             if name.endswith(".npy"):
-                notes["labels"].update(_labels(name, content, str(source)))
+                labels.update(_labels(name, content, str(source)))
             elif name != EMPTY:
+                names.append(name)
                 yield name, _pixels(content, f"{source}:{name}")
+        _match(names, labels, source)
 
     kept = keep(store, "pathfinder", source, build)
     labels = kept.notes["labels"]
-    unlabelled = [name for name in kept.names if name not in labels]
-    if unlabelled or len(labels.keys() - {EMPTY}) != len(kept.names):
-        raise DataError(
-            f"{source} has {len(kept.names)} images and {len(labels)} labels, and {len(unlabelled)} images without one; "
-            "its metadata and images do not belong together, fetch it again"
-        )
     order = sorted(range(len(kept.names)), key=kept.names.__getitem__)
     y = np.array([labels[name] for name in kept.names], dtype=np.int64)
     return pathfinder_dataset("pathfinder", kept.rows, y, np.array(order), f"read from {source}")
+
+
+def _match(names: list[str], labels: dict[str, int], source: Path) -> None:
+    unlabelled = sum(name not in labels for name in names)
+    if unlabelled or len(labels.keys() - {EMPTY}) != len(names):
+        raise DataError(
+            f"{source} has {len(names)} images and {len(labels)} labels, and {unlabelled} images without one; "
+            "its metadata and images do not belong together, fetch it again"
+        )
 
 
 def pathfinder_dataset(name: str, pixels: np.ndarray, y: np.ndarray, order: np.ndarray, provenance: str) -> Dataset:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import DataError, DataMissing, DownloadFailed, InputError
 from .base import Dataset
-from .catalogue import ENTRIES, Entry
 from .download import fetch
+from .entries import ENTRIES, Entry
 from .store import Store, open_store
 
 __all__ = ["at_hand", "catalogue", "fetch_files", "find", "load", "names"]
