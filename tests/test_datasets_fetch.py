@@ -14,7 +14,7 @@ import foretune as ft
 from foretune.datasets import Remote, fetch, registry
 from foretune.datasets import download as fetching
 from foretune.datasets.store import Store
-from test_datasets import TS
+from test_datasets_ucr import TS
 
 CONTENT = bytes(range(256)) * 4000
 SHA = "sha256:" + hashlib.sha256(CONTENT).hexdigest()

@@ -39,7 +39,9 @@ def members(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, 
         packed = beginning.read(2) == b"\x1f\x8b"
     try:
         with (gzip.open if packed else open)(source, "rb") as raw, tarfile.open(fileobj=raw, mode="r|") as archive:
-            for member in archive:
+            while (member := archive.next()) is not None:
+                # tarfile remembers every member, and there can be millions.
+                archive.members = []  # type: ignore[attr-defined]
                 name = member.name.removeprefix("./")
                 if member.isfile() and wanted(name):
                     stream = archive.extractfile(member)
