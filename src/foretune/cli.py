@@ -37,6 +37,46 @@ def demo(*, out: Path = Path("out")) -> None:
     run(out, Console())
 
 
+data = App(name="data", help="The data sets of the paper: what is at hand, and fetching the others.")
+app.command(data)
+
+
+@data.command(name="list")
+def list_data(*, root: Path | None = None) -> None:
+    """Every data set with its counts, and whether it is at hand.
+
+    Example: foretune data list
+
+    Parameters
+    ----------
+    root
+        Folder with data sets; without it the one that FORETUNE_DATA names, then the cache folder.
+    """
+    from .datasets.overview import overview
+
+    Console().print(overview(root))
+
+
+@data.command(name="fetch")
+def fetch_data(*names: str, root: Path | None = None, again: bool = False) -> None:
+    """Fetch the files of data sets from their official sources.
+
+    Example: foretune data fetch mnist ecg5000
+
+    Parameters
+    ----------
+    names
+        Data sets, as `foretune data list` names them.
+    root
+        Folder to fetch into; without it the one that FORETUNE_DATA names, then the cache folder.
+    again
+        Fetch files anew that are there already.
+    """
+    from .datasets.overview import fetch_all
+
+    fetch_all(names, root, again, Console())
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a mistake in the input is one line on stderr and exit code 2."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import struct
 import zlib
 from pathlib import Path
 
@@ -32,8 +33,8 @@ def read_idx(path: Path) -> np.ndarray:
         raise DataError(f"{path} does not begin like an idx file of bytes but with {content[:4]!r}; fetch it again")
     axes = content[3]
     start = 4 + 4 * axes
-    shape = tuple(np.frombuffer(content[4:start], dtype=">u4").tolist())
-    if len(shape) != axes or len(content) - start != int(np.prod(shape, dtype=np.int64)):
+    shape = tuple(struct.unpack(f">{axes}I", content[4:start])) if len(content) >= start else ()
+    if not shape or len(content) - start != int(np.prod(shape, dtype=np.int64)):
         raise DataError(
             f"{path} announces the shape {shape} but holds {max(0, len(content) - start)} bytes after its header; "
             "it is damaged, fetch it again"

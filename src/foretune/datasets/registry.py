@@ -1,93 +1,29 @@
-"""The data sets by name, and `load`."""
+"""The data sets by name: `load`, `fetch_files`, and whether a set is at hand."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, InputError
-from .base import Dataset, Split
-from .mnist import locate_mnist, read_mnist, read_permuted, read_sequential
+from ..errors import DataError, DataMissing, DownloadFailed, InputError
+from .base import Dataset
+from .download import fetch
+from .entries import ENTRIES, Entry
 from .store import Store, open_store
-from .synthetic import binary_frequency
-from .ucr import locate_ucr, read_ucr
 
-__all__ = ["Entry", "catalogue", "find", "load", "names"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A data set of the catalogue: what the paper's tables say of it, and how it is found and read."""
-
-    name: str
-    title: str
-    counts: tuple[int, int, int]  # training, validation, test
-    length: int
-    classes: int
-    read: Callable[[Any], Dataset]
-    locate: Callable[[Store], Any] = lambda store: None  # generated sets need no files
-    aliases: tuple[str, ...] = ()
-
-
-def _binary_frequency(_: None) -> Dataset:
-    # The generator's seeds are fixed: the `seed` of `load` chooses the subset and nothing else.
-    train, test = (Split(*binary_frequency(samples, seed)) for samples, seed in ((40_000, 1), (10_000, 2)))
-    return Dataset("binary-frequency", train, None, test, (0, 1), 256, 1, "generated as the paper describes")
-
-
-def _ucr(name: str, train: int, test: int, length: int, classes: int) -> Entry:
-    read, locate = partial(read_ucr, name=name), partial(locate_ucr, name=name)
-    return Entry(name.lower(), name, (train, 0, test), length, classes, read, locate)
-
-
-ENTRIES = (
-    Entry("binary-frequency", "Binary Freq.", (40_000, 0, 10_000), 256, 2, _binary_frequency, aliases=("binary-freq",)),
-    _ucr("ECG5000", 500, 4500, 140, 5),
-    _ucr("FordA", 3601, 1320, 500, 2),
-    _ucr("FordB", 3636, 810, 500, 2),
-    Entry("mnist", "MNIST", (60_000, 0, 10_000), 784, 10, read_mnist, locate_mnist),
-    _ucr("TwoPatterns", 1000, 4000, 128, 4),
-    _ucr("Wafer", 1000, 6164, 152, 2),
-    Entry(
-        "smnist",
-        "sMNIST",
-        (54_000, 6000, 10_000),
-        784,
-        10,
-        read_sequential,
-        locate_mnist,
-        ("sequential-mnist",),
-    ),
-    Entry(
-        "pmnist",
-        "pMNIST",
-        (54_000, 6000, 10_000),
-        784,
-        10,
-        read_permuted,
-        locate_mnist,
-        ("permuted-mnist", "psmnist"),
-    ),
-)
+__all__ = ["at_hand", "catalogue", "fetch_files", "find", "load", "names"]
 
 
 def catalogue() -> tuple[Entry, ...]:
-    """Every data set that `load` knows."""
+    """Every data set that `load` knows: the paper's, and the generated ones."""
     return ENTRIES
 
 
 def names() -> list[str]:
     """The names of all data sets."""
     return [entry.name for entry in ENTRIES]
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def find(name: str) -> Entry:
@@ -119,15 +55,54 @@ def load(
         download: fetch what is missing from its official source.
         stratified: keep the classes' proportions in the subset; the paper does not.
     """
-    entry = find(name)
-    data = _read(entry, open_store(root), download)
+    entry, store = find(name), open_store(root)
+    data = entry.read(_located(entry, store, download))
+    _check(entry, data)
     return data.subset(ratio, seed, stratified)
 
 
-def _read(entry: Entry, store: Store, download: bool) -> Dataset:
-    data = entry.read(entry.locate(store))
-    _check(entry, data)
-    return data
+def at_hand(name: str, root: str | Path | None = None) -> bool:
+    """Whether the files of a set are there, or none are needed."""
+    entry = find(name)
+    try:
+        entry.locate(open_store(root))
+    except DataMissing:
+        return False
+    return True
+
+
+def fetch_files(name: str, root: str | Path | None = None, again: bool = False) -> None:
+    """Fetch the files of a set unless they are there, or in any case with `again`; nothing is read."""
+    entry, store = find(name), open_store(root)
+    if again:
+        _fetch_any(entry, store.target, again)
+    _located(entry, store, download=True)
+
+
+def _located(entry: Entry, store: Store, download: bool) -> Any:
+    try:
+        return entry.locate(store)
+    except DataMissing as missing:
+        if not download:
+            urls = " or ".join(files[0].urls[0] for files in entry.sources)
+            raise DataMissing(
+                f"{missing}. Pass download=True, run `foretune data fetch {entry.name}`, or get it from {urls}"
+            ) from None
+    _fetch_any(entry, store.target)
+    return entry.locate(Store((*store.roots, store.target)))
+
+
+def _fetch_any(entry: Entry, folder: Path, again: bool = False) -> None:
+    failures: list[str] = []
+    for files in entry.sources:
+        try:
+            for remote in files:
+                fetch(remote, folder, again=again)
+            return
+        except DownloadFailed as failure:
+            failures.append(str(failure))
+    if failures:
+        raise DownloadFailed(f"{entry.title}: " + ". Nor its alternative: ".join(failures))
 
 
 def _check(entry: Entry, data: Dataset) -> None:
@@ -142,3 +117,7 @@ def _check(entry: Entry, data: Dataset) -> None:
                 f"{entry.title} has {have} {label} where {want} are due ({data.provenance}); "
                 "its files are cut short or of another version, fetch them again"
             )
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -33,7 +33,8 @@ class Store:
                 root.mkdir(parents=True, exist_ok=True)
             except OSError:
                 continue
-            if os.access(root, os.W_OK):
+            # The superuser may write anywhere; a folder that is marked read-only is to stay as it is all the same.
+            if os.access(root, os.W_OK) and root.stat().st_mode & 0o222:
                 return root
         raise DataError(f"none of the data folders {', '.join(map(str, self.roots))} can be written; pass another root")
 

@@ -15,7 +15,7 @@ from .base import Dataset, Split
 from .mnist import read_bytes
 from .store import Store
 
-__all__ = ["locate_ucr", "parse_ts", "parse_tsv", "read_ucr"]
+__all__ = ["locate_ucr", "parse_ts", "parse_tsv", "read_ucr", "read_ucr_file"]
 
 ARCHIVE_PASSWORD = b"someone"  # published with the archive, which wants its readers to read the briefing first
 Table = tuple[np.ndarray, list[str]]
@@ -55,6 +55,11 @@ def read_ucr(paths: tuple[Path, Path], name: str) -> Dataset:
         for values, names in ((X, labels), (test_X, test_labels))
     )
     return Dataset(name.lower(), train, None, test, classes, X.shape[1], 1, f"read from {paths[0].parent}")
+
+
+def read_ucr_file(path: Path | str) -> Table:
+    """One file of the archive, `.tsv` or `.ts`, plain or gzipped: float64 `(P, L)`, and the labels as strings."""
+    return _table(Path(path), "", "")
 
 
 def parse_tsv(text: str, source: str) -> Table:

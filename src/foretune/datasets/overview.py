@@ -1,0 +1,45 @@
+"""The catalogue as a table, and fetching by name: what the command line shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from ..errors import InputError
+from .entries import Entry
+from .registry import at_hand, catalogue, fetch_files, find
+
+__all__ = ["fetch_all", "overview"]
+
+
+def overview(root: Path | None = None) -> Table:
+    """One row for each data set."""
+    table = Table("name", "in the paper", "train", "validation", "test", "length", "classes", "files")
+    table.columns[0].no_wrap = table.columns[7].no_wrap = True
+    for column in table.columns[2:7]:
+        column.justify = "right"
+    for entry in catalogue():
+        counts = [f"{count:,}" if count else "–" for count in entry.counts]
+        table.add_row(entry.name, entry.title, *counts, f"{entry.length:,}", str(entry.classes), _files(entry, root))
+    return table
+
+
+def fetch_all(names: Sequence[str], root: Path | None, again: bool, console: Console) -> None:
+    """Fetch each set; an unknown name is refused before anything is fetched."""
+    if not names:
+        raise InputError("no data set is named; `foretune data list` shows them")
+    for entry in [find(name) for name in names]:
+        if entry.generated:
+            console.print(f"{entry.name}: generated, needs no files")
+            continue
+        fetch_files(entry.name, root, again)
+        console.print(f"{entry.name}: at hand")
+
+
+def _files(entry: Entry, root: Path | None) -> str:
+    if entry.generated:
+        return "generated"
+    return "at hand" if at_hand(entry.name, root) else f"fetch {entry.megabytes:,} MB"
