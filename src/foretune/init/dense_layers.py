@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,21 @@ import torch
 from torch import Tensor
 
 from ..ssm import RealSSM
-from ..ssm.dissipative import dissipative, generator_of
+from ..ssm.dissipative import contraction, generator_of
 from .adapters import Adapter, assign, has_tensors, recognise
 from .s4_layers import wide
 
 __all__ = ["CONTRACTIVE", "LINEAR"]
 
-REAL = 1e-6  # a logarithm with a smaller imaginary part than this, relative to its size, counts as real
+REAL = 1e-6  # a real logarithm gives the matrix back up to this, relative to its size
 
 
 def _read_linear(layer: Any) -> RealSSM:
+    return _continuous(wide(layer.dt).double(), wide(layer.W).double(), wide(layer.W_in).double())
+
+
+def _continuous(dt: Tensor, W: Tensor, W_in: Tensor) -> RealSSM:
     """The continuous system whose zero-order hold the layer is, with C = 1 since the readout sees the state."""
-    dt, W, W_in = (wide(tensor).double() for tensor in (layer.dt, layer.W, layer.W_in))
     found = _logarithm(W, W_in)
     if found is None:  # an eigenvalue on the negative half axis turns by π, which only the bilinear rule expresses
         eye = torch.eye(len(W), dtype=W.dtype, device=W.device)
@@ -32,12 +36,14 @@ def _read_linear(layer: Any) -> RealSSM:
 
 
 def _logarithm(W: Tensor, W_in: Tensor) -> tuple[Tensor, Tensor] | None:
-    """`(ΔA, ΔB)` of the block matrix whose exponential `[[W, W_in], [0, 1]]` is; None if it is not real."""
+    """`(ΔA, ΔB)` of the block matrix whose exponential `[[W, W_in], [0, 1]]` is; None if there is no real one."""
     n = len(W_in)
     block = np.eye(n + 1)
     block[:n, :n], block[:n, n] = W.cpu().numpy(), W_in.cpu().numpy()
-    logarithm = scipy.linalg.logm(block)
-    if np.abs(logarithm.imag).max() > REAL * np.abs(logarithm).max():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # that it may be inaccurate, which is measured here
+        logarithm = scipy.linalg.logm(block)
+    if not np.abs(scipy.linalg.expm(logarithm.real) - block).max() <= REAL * np.abs(block).max():
         return None
     real = torch.as_tensor(np.ascontiguousarray(logarithm.real), dtype=W.dtype, device=W.device)
     return real[:n, :n], real[:n, n]
@@ -49,14 +55,12 @@ def _write_linear(layer: Any, ssm: RealSSM) -> None:
 
 
 def _read_contractive(layer: Any) -> RealSSM:
-    dt, generator, W_in = (wide(tensor) for tensor in (layer.dt, layer.generator, layer.W_in))
-    A = dissipative(generator) / dt
-    return RealSSM(dt, A, (W_in - dt / 2 * (A @ W_in)) / dt, torch.ones_like(W_in), "bilinear")
+    return _continuous(wide(layer.dt).double(), contraction(wide(layer.generator).double()), wide(layer.W_in).double())
 
 
 def _write_contractive(layer: Any, ssm: RealSSM) -> None:
-    _, W_in, _ = ssm.discretized()
-    assign(layer, dt=ssm.dt, generator=generator_of(ssm.dt * ssm.A), W_in=W_in)
+    W, W_in, _ = ssm.discretized()
+    assign(layer, dt=ssm.dt, generator=generator_of(W), W_in=W_in)
 
 
 LINEAR = Adapter(_read_linear, _write_linear, ("W", "W_in", "dt"))

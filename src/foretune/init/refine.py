@@ -14,6 +14,7 @@ from torch import Tensor
 from ..errors import ForetuneError
 from ..spectra.spectrum import Spectrum
 from ..ssm import DiagonalSSM, RealSSM
+from ..ssm.dissipative import nearest_dissipative
 from .match import distance, power_of
 from .record import Settings
 
@@ -55,7 +56,11 @@ def refine_complex(ssm: DiagonalSSM, spectrum: Spectrum, settings: Settings) -> 
 
 
 def refine_real(ssm: RealSSM, spectrum: Spectrum, settings: Settings) -> RealSSM:
-    """Adam on Δ, A and B, with C fixed; A and B relative to the size of their entries."""
+    """Adam on Δ, A and B, with C fixed; A in units of one bin.
+
+    After each step A is put back to the nearest dissipative matrix. L_spec does not see how loud a response is, so left
+    alone it accepts states that grow over the sequence, and the first batch of training would overflow.
+    """
     target = torch.tensor(spectrum.power, dtype=ssm.dt.dtype, device=ssm.dt.device)
     bin_width = 2 * math.pi / (spectrum.length * ssm.dt)
     log_dt, shift_A, B = torch.zeros_like(ssm.dt), torch.zeros_like(ssm.A), ssm.B.clone()
@@ -66,13 +71,25 @@ def refine_real(ssm: RealSSM, spectrum: Spectrum, settings: Settings) -> RealSSM
     def losses() -> Tensor:
         return distance(power_of(assemble(), spectrum.length), target)
 
-    _adam([log_dt, shift_A, B], losses, settings, groups=1)
+    def project() -> None:
+        shift_A.copy_((nearest_dissipative(ssm.A + shift_A * bin_width) - ssm.A) / bin_width)
+
+    _adam([log_dt, shift_A, B], losses, settings, groups=1, project=project)
     with torch.no_grad():
         return assemble()
 
 
-def _adam(parameters: list[Tensor], losses: Callable[[], Tensor], settings: Settings, groups: int) -> None:
-    """Minimize the losses `(groups,)`; leave in `parameters` the best values met by each group."""
+def _adam(
+    parameters: list[Tensor],
+    losses: Callable[[], Tensor],
+    settings: Settings,
+    groups: int,
+    project: Callable[[], None] | None = None,
+) -> None:
+    """Minimize the losses `(groups,)`; leave in `parameters` the best values met by each group.
+
+    `project` puts the parameters back where they are allowed, after each step.
+    """
     for parameter in parameters:
         parameter.requires_grad_()
     optimizer = torch.optim.Adam(parameters, lr=settings.lr)
@@ -91,6 +108,9 @@ def _adam(parameters: list[Tensor], losses: Callable[[], Tensor], settings: Sett
         torch.where(torch.isfinite(loss), loss, torch.zeros_like(loss)).sum().backward()
         optimizer.step()
         schedule.step()
+        if project is not None:
+            with torch.no_grad():
+                project()
     if not torch.isfinite(best).all():
         raise ForetuneError("the spectral loss was never finite during refinement; lower lr or use variant='construct'")
     for store, parameter in zip(kept, parameters, strict=True):

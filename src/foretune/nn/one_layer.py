@@ -7,8 +7,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..ssm import RealSSM
-from ..ssm.discretize import dense
-from ..ssm.dissipative import dissipative, generator_of
+from ..ssm.dissipative import contraction, generator_of
 from ..ssm.final_state import final_state
 from .recurrence import tanh_final_state
 
@@ -66,13 +65,12 @@ class ContractiveSSM(LinearSSM):
     """
 
     def _start(self, ssm: RealSSM) -> None:
-        _, W_in, _ = ssm.discretized()
-        self.generator = nn.Parameter(generator_of(ssm.dt * ssm.A).to(self.dt.dtype))
+        W, W_in, _ = ssm.discretized()
+        self.generator = nn.Parameter(generator_of(W).to(self.dt.dtype))
         self.W_in = nn.Parameter(W_in.to(self.dt.dtype))
 
     def transition(self) -> Tensor:
-        W, _ = dense(torch.ones_like(self.dt), dissipative(self.generator), self.W_in, "bilinear")
-        return W
+        return contraction(self.generator)
 
 
 class StandardRNN(nn.Module):
@@ -89,9 +87,8 @@ class StandardRNN(nn.Module):
         if inputs.device.type != "cpu":
             last: Tensor = self.rnn(inputs.unsqueeze(-1))[1].squeeze(0)
             return last
-        part = self.rnn
-        bias = part.bias_ih_l0 + part.bias_hh_l0
-        return tanh_final_state(inputs, part.weight_ih_l0.squeeze(-1), part.weight_hh_l0, bias)
+        W_in, W, *biases = self.rnn.parameters()
+        return tanh_final_state(inputs, W_in.squeeze(-1), W, biases[0] + biases[1])
 
     def forward(self, u: Tensor) -> Tensor:
         """`(B, L)` or `(B, L, 1)` to `(B, classes)`."""

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-__all__ = ["dissipative", "generator_of"]
+__all__ = ["contraction", "dissipative", "generator_of", "nearest_dissipative"]
 
 
 def dissipative(generator: Tensor) -> Tensor:
@@ -16,10 +16,31 @@ def dissipative(generator: Tensor) -> Tensor:
     return upper - upper.T - lower @ lower.T
 
 
-def generator_of(A: Tensor) -> Tensor:
-    """A generator of `A`, or of the nearest dissipative matrix where `A` is not one."""
-    skew, symmetric = (A - A.T) / 2, (A + A.T) / 2
-    values, vectors = torch.linalg.eigh(-symmetric)
-    floor = 1e-12 * max(1.0, float(values.abs().max()))  # Cholesky wants strictly positive values
-    damping = (vectors * values.clamp(min=floor)) @ vectors.T
+def contraction(generator: Tensor) -> Tensor:
+    """The bilinear step `(I - A/2)⁻¹ (I + A/2)` of the dissipative A of a generator: spectral norm at most 1."""
+    A, eye = dissipative(generator), torch.eye(len(generator), dtype=generator.dtype, device=generator.device)
+    return torch.linalg.solve(eye - A / 2, eye + A / 2)
+
+
+def nearest_dissipative(A: Tensor) -> Tensor:
+    """The closest matrix, by Frobenius norm, whose symmetric part has no positive eigenvalue."""
+    skew, damping = _parts(A)
+    return skew - damping
+
+
+def generator_of(W: Tensor) -> Tensor:
+    """A generator whose contraction is `W`, or the one of the nearest dissipative system where `W` is not one.
+
+    `W` must not turn by exactly π per step, which no bilinear step does.
+    """
+    eye = torch.eye(len(W), dtype=W.dtype, device=W.device)
+    A = 2 * torch.linalg.solve(W + eye, W - eye)
+    skew, damping = _parts(A, floor=1e-12)  # Cholesky wants strictly positive eigenvalues
     return skew.triu(1) + torch.linalg.cholesky(damping)
+
+
+def _parts(A: Tensor, floor: float = 0.0) -> tuple[Tensor, Tensor]:
+    """The skew part, and minus the symmetric part with its eigenvalues at least `floor` times the largest."""
+    values, vectors = torch.linalg.eigh((A + A.T) / -2)
+    least = floor * max(1.0, float(values.abs().max()))
+    return (A - A.T) / 2, (vectors * values.clamp(min=least)) @ vectors.T

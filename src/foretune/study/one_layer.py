@@ -58,7 +58,7 @@ def build(settings: Mapping[str, Any], X: Tensor, y: Tensor, classes: int) -> tu
 
 
 def _tune(model: nn.Module, options: Mapping[str, Any], X: Tensor, y: Tensor) -> dict[str, Any]:
-    rest = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    rest: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
     variant, method = rest.pop("variant"), rest.pop("spectrum")
     record = initialize_(model, task_spectrum(X, y, method=method), variant, settings=Settings.of(**rest))
     return {"L_spec_before": record.loss_before, "L_spec_after": record.loss_after}
@@ -89,10 +89,10 @@ def train(
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), settings["clip"])
             optimizer.step()
-        schedule.step()
         history["train_loss"].append(total / len(X))
         if not math.isfinite(total):
             break
+        schedule.step()
         accuracy, test_loss = evaluate(model, *test)
         history["test_accuracy"].append(accuracy)
         history["test_loss"].append(test_loss)
