@@ -274,9 +274,11 @@ def _dismiss(team: list[_Worker]) -> None:
 
 
 def _cause(code: int | None) -> str:
+    if code is None:
+        return "it left no word"
     if code == -9:
         return "signal 9, as when memory runs out"
-    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def summarize(store: Store, chosen: list[Run], performed: int = 0, seconds: float = 0.0) -> Summary:

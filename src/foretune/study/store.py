@@ -223,7 +223,7 @@ def _clear_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StudyError(
             f"cannot write to {folder}: {error.strerror or error}; every finished run is kept, "
-            "make room or permission and start again to go on"
+            "make room or get permission and start again to go on"
         ) from error
 
 
