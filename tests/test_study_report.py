@@ -171,9 +171,15 @@ def test_a_plan_with_other_axes_is_reported(tmp_path):
 def test_bars_in_names_do_not_break_tables():
     rows = (Row("a|b", 0.1, "1", "x", final_acc=0.5), Row("a|b", 0.1, "1", "y", status="failed", reason="p | q"))
     text = markdown(compose(Table("t", rows, Roles(), {}), Published()), {})
-    for line in text.splitlines():
-        assert line.replace("\\|", "").count(" | ") == line.count("|") - line.count("\\|") - 2 or "|" not in line
     assert "| a\\|b | 0.1 | 1 | y | p \\| q |" in text
+
+
+def test_a_study_of_failures_is_reported(tmp_path):
+    rows = tuple(Row("a", 0.1, str(seed), "x", status="failed", reason="out of luck") for seed in range(3))
+    text = write(Table("t", rows, Roles(pairs=(("x", "x"),)), {}), tmp_path).read_text()
+    assert "0 runs done, 3 failed" in text
+    assert "Failed 3 ×: out of luck" in text
+    assert "– (3 failed)" in text
 
 
 @pytest.mark.parametrize(
