@@ -229,6 +229,9 @@ def test_the_time_left_follows_costs_and_speed():
     estimate = Estimate()
     estimate.started(total=100.0, runs=4, workers=2)
     assert estimate.left is None
+    estimate.start -= 30.0
+    estimate.advanced(finished=0.0, running=5.0)  # no run is over, but they report how far they are
+    assert estimate.left == pytest.approx(95.0 * 30.0 / 5.0, rel=0.01)
     some = Plan.load(TOY).runs[0]
     estimate.finished(some, Outcome("", "done", seconds=20.0), cost=10.0)
     estimate.finished(some, Outcome("", "ready"), cost=10.0)  # done elsewhere: says nothing about our speed

@@ -93,7 +93,6 @@ def test_the_random_state_is_not_what_makes_the_intervals_agree(measure):
         assert exact_interval(values) == pytest.approx((theirs.low, theirs.high), abs=0.0017)
 
 
-@pytest.mark.slow
 def test_the_random_state_is_the_first_with_which_all_agree():
     pairs = [pair for measure in ("final_acc", "first5_acc") for pair in clusters(ONE_LAYER, 0.16, measure)]
 
