@@ -3,7 +3,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import foretune
-from foretune import InputError, StudyError
+from foretune import DependencyMissing, InputError, StudyError
 from foretune.cli import main
 from foretune.study import Plan, Store, run
 from foretune.study.progress import Estimate
@@ -19,6 +18,18 @@ from foretune.study.worker import Outcome
 
 HERE = Path(__file__).parent
 TOY = HERE / "toy.toml"
+TROUBLE = """
+name = "trouble"
+task = "toy_study:learn"
+[settings]
+epochs = 2
+dataset = "a"
+ratio = 0.1
+seed = 1
+arm = "tdi"
+[[grid]]
+trouble = ["raise", "nan", "die", "die once", "none"]
+"""
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes in /proc")
 
 
@@ -55,6 +66,7 @@ def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
     summary = run(Plan.load(TOY), folder, workers=2)
     assert (summary.done, summary.failed, summary.left, summary.performed) == (24, 0, 0, 24)
+    assert {record.result["threads"] for record in Store(folder).records().values()} == {1}
     return folder
 
 
@@ -63,18 +75,19 @@ def test_a_study_killed_twice_and_resumed_is_bit_identical(unbroken, tmp_path):
     log = tmp_path / "log"
     chance = random.Random()
     counts = []
-    for fewest in (2, 8):
-        process = spawn(tmp_path, "--workers", "2", log=log)
+    for workers, fewest in (("2", 2), ("1", 8)):
+        process = spawn(tmp_path, "--workers", workers, log=log)
         wait_until(lambda: len(list(tmp_path.glob("runs/*.json"))) >= 2 * fewest)  # noqa: B023
         time.sleep(chance.uniform(0, 0.15))
-        workers = descendants(process.pid)
+        team = descendants(process.pid)
         process.kill()
         process.wait()
-        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))  # noqa: B023 - no orphans
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in team))  # noqa: B023 - no orphans
         counts.append(len(results(tmp_path)))
         assert fewest <= counts[-1] < 24
-    assert run(Plan.load(TOY), tmp_path, workers=2).performed == 24 - counts[-1]
+    assert run(Plan.load(TOY), tmp_path, workers=1).performed == 24 - counts[-1]
     assert results(tmp_path) == results(unbroken)
+    assert len(log.read_text().splitlines()) <= counts[-1] + 2 + 1  # at most the runs in flight were done twice
 
 
 def test_repeating_a_finished_study_does_nothing(unbroken):
@@ -84,11 +97,7 @@ def test_repeating_a_finished_study_does_nothing(unbroken):
 
 
 def test_trouble_is_recorded_and_the_study_goes_on(unbroken, tmp_path):
-    troubles = '["raise", "nan", "die", "die once", "none"]'
-    plan = Plan.parse(
-        f'name = "t"\ntask = "toy_study:learn"\n[settings]\nepochs = 2\ndataset = "a"\nratio = 0.1\nseed = 1\n'
-        f'arm = "tdi"\n[[grid]]\ntrouble = {troubles}'
-    )
+    plan = Plan.parse(TROUBLE, HERE)
     summary = run(plan, tmp_path, workers=2)
     assert (summary.done, summary.failed, summary.left) == (2, 3, 0)
     assert summary.reasons == Counter(
@@ -140,7 +149,7 @@ def test_a_result_that_json_cannot_hold_fails(tmp_path):
 
 @linux
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
-    process = spawn(tmp_path, "--workers", "2")
+    process = spawn(tmp_path, "--workers", "1")
     wait_until(lambda: len(results(tmp_path)) >= 3)
     workers = descendants(process.pid)
     process.send_signal(signal.SIGINT)
@@ -149,13 +158,24 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert 3 <= len(Store(tmp_path).records()) < 24
 
 
-def test_threads_do_not_confuse_the_engine(tmp_path):
-    """The engine may be called beside other work, as from a notebook."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(run(Plan.load(TOY), tmp_path, workers=1, limit=2)))
-    thread.start()
-    thread.join()
-    assert (found[0].performed, found[0].left) == (2, 22)
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_ray_gives_the_same_files(unbroken, tmp_path):
+    ray = pytest.importorskip("ray")
+    summary = run(Plan.load(TOY), tmp_path / "toy", workers=2, backend="ray")
+    assert summary.done == 24
+    assert results(tmp_path / "toy") == results(unbroken)
+    trouble = run(Plan.parse(TROUBLE, HERE), tmp_path / "trouble", backend="ray")
+    assert (trouble.done, trouble.failed) == (2, 3)
+    with pytest.raises(StudyError, match="No space left"):
+        run(Plan.parse(text(trouble='"full"'), HERE), tmp_path / "full", backend="ray")
+    ray.shutdown()
+
+
+def test_a_missing_ray_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(DependencyMissing, match=r"foretune\[ray\]"):
+        run(Plan.load(TOY), tmp_path, backend="ray")
 
 
 @pytest.mark.parametrize(
@@ -209,6 +229,9 @@ def test_the_time_left_follows_costs_and_speed():
     estimate = Estimate()
     estimate.started(total=100.0, runs=4, workers=2)
     assert estimate.left is None
+    estimate.start -= 30.0
+    estimate.advanced(finished=0.0, running=5.0)  # no run is over, but they report how far they are
+    assert estimate.left == pytest.approx(95.0 * 30.0 / 5.0, rel=0.01)
     some = Plan.load(TOY).runs[0]
     estimate.finished(some, Outcome("", "done", seconds=20.0), cost=10.0)
     estimate.finished(some, Outcome("", "ready"), cost=10.0)  # done elsewhere: says nothing about our speed

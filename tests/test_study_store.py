@@ -118,6 +118,21 @@ def test_a_claimed_run_is_busy_and_a_finished_one_is_not_repeated(tmp_path):
     assert not list((tmp_path / "scratch").iterdir())
 
 
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch, caplog):
+    fcntl = pytest.importorskip("fcntl")
+
+    def no_locks(handle, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    kept = Store(tmp_path).create()
+    with caplog.at_level(logging.WARNING, "foretune"), kept.claim(RUN.key) as mine:
+        assert mine
+    assert "No locks available" in caplog.text
+    assert "--shard" in caplog.text
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_the_lock_of_a_dead_process_is_free(tmp_path):
     kept = Store(tmp_path).create()

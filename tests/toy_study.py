@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import torch
 
 
 def cost(settings):
@@ -28,7 +29,7 @@ def learn(settings, *, progress=None, scratch=None):
             progress((epoch + 1) / settings["epochs"])
     if settings.get("trouble") == "nan":
         loss[-1] = float("nan")
-    return {"test_accuracy": accuracy, "test_loss": loss}
+    return {"test_accuracy": accuracy, "test_loss": loss, "threads": torch.get_num_threads()}
 
 
 def misbehave(settings, epoch, scratch):

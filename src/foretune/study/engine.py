@@ -22,7 +22,7 @@ from .worker import Outcome, serve, single_thread, versions
 
 __all__ = ["Session", "Summary", "Watcher", "chosen_runs", "ordered", "run", "summarize"]
 
-RETRIES = 1  # of a run whose worker died
+RETRIES = 1  # of a run whose worker died, and of workers that do not start
 POLL = 1.0  # seconds between looks at the runs that someone else is doing
 
 
@@ -73,6 +73,7 @@ class Session:
     elsewhere: list[Run] = field(default_factory=list)
     finished: float = 0.0
     performed: int = 0
+    false_starts: int = 0
 
     def settle(self, run: Run, outcome: Outcome) -> None:
         """Take note of what became of a run."""
@@ -170,7 +171,10 @@ def available_cores() -> int:
 
 
 def _cost(task: Task, run: Run) -> float:
-    cost = 1.0 if task.cost is None else float(task.cost(run.settings))
+    try:
+        cost = 1.0 if task.cost is None else float(task.cost(run.settings))
+    except Exception as error:
+        raise InputError(f"cost({run.settings}) fails: {type(error).__name__}: {error}") from error
     if not (math.isfinite(cost) and cost > 0):
         raise InputError(f"cost({run.settings}) is {cost}; return a positive number")
     return cost
@@ -205,7 +209,7 @@ def _starter(folder: Path, plan: Plan, again: bool) -> Callable[[], _Worker]:
     def start() -> _Worker:
         ours, theirs = context.Pipe()
         arguments = (theirs, folder.resolve(), plan.task, plan.folder, again)
-        process = context.Process(target=serve, args=arguments, daemon=True)
+        process = context.Process(target=serve, args=arguments)
         with single_thread():
             process.start()
         theirs.close()
@@ -251,7 +255,8 @@ def _messages(worker: _Worker) -> Iterator[tuple[str, Any]]:
 def _replace(session: Session, team: list[_Worker], index: int, start: Callable[[], _Worker]) -> None:
     worker = team[index]
     worker.process.join()
-    if not worker.up:
+    session.false_starts += not worker.up
+    if session.false_starts > RETRIES:
         raise StudyError(
             f"a worker could not start ({_cause(worker.process.exitcode)}); "
             'a script that runs a study needs `if __name__ == "__main__":` around the call'
@@ -274,9 +279,11 @@ def _dismiss(team: list[_Worker]) -> None:
 
 
 def _cause(code: int | None) -> str:
+    if code is None:
+        return "it left no word"
     if code == -9:
         return "signal 9, as when memory runs out"
-    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def summarize(store: Store, chosen: list[Run], performed: int = 0, seconds: float = 0.0) -> Summary:

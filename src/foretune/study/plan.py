@@ -67,8 +67,8 @@ class Task:
             sys.path.append(str(folder))
         try:
             module = importlib.import_module(module_name)
-        except ImportError as error:
-            raise InputError(f'task = "{name}" cannot be imported: {error}') from error
+        except Exception as error:  # whatever the user's module does
+            raise InputError(f'task = "{name}" cannot be imported: {type(error).__name__}: {error}') from error
         function = getattr(module, attribute, None)
         if not callable(function):
             raise InputError(f'task = "{name}": the module {module_name} has no function {attribute}')

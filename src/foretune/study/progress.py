@@ -45,11 +45,14 @@ class Estimate:
 
     @property
     def left(self) -> float | None:
-        """Seconds left; None before the first run is over."""
-        if not self.spent_cost:
-            return None
-        remaining = max(self.total - self.finished_cost - self.running_cost, 0.0)
-        return remaining * self.spent_seconds / self.spent_cost / min(self.workers, max(self.runs - self.over, 1))
+        """Seconds left; None while nothing is known of the speed."""
+        done = self.finished_cost + self.running_cost
+        remaining = max(self.total - done, 0.0)
+        if self.spent_cost:
+            return remaining * self.spent_seconds / self.spent_cost / min(self.workers, max(self.runs - self.over, 1))
+        if self.running_cost:  # no run is over yet, but some say how far they are
+            return remaining * (time.monotonic() - self.start) / done
+        return None
 
     def words(self) -> str:
         """One line."""

@@ -41,8 +41,12 @@ def drive(session: Session, plan: Plan, again: bool, workers: int | None) -> Non
             run = running.pop(reference)
             try:
                 session.settle(run, ray.get(reference))
-            except ray.exceptions.WorkerCrashedError:
+            except ray.exceptions.RayTaskError as error:  # a full disk and the like, not the run's own failure
+                raise error.cause from error
+            except ray.exceptions.RayError:
                 session.bury(run, None)
+        if session.watcher:
+            session.watcher.advanced(session.finished, 0.0)
 
 
 def _perform(folder: Path, run: Run, plan_folder: Path | None, again: bool) -> Outcome:

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from ..errors import StudyError
 from .plan import Run
 
@@ -162,17 +160,12 @@ class Store:
     @contextmanager
     def claim(self, key: str) -> Iterator[bool]:
         """Whether this process alone may do the run. The lock is the operating system's, so it ends with its owner."""
-        path = self.folder / "locks" / f"{key}.lock"
-        lock = FileLock(path, blocking=False)
+        with _clear_errors(self.folder):
+            handle = os.open(self.folder / "locks" / f"{key}.lock", os.O_RDWR | os.O_CREAT)
         try:
-            lock.acquire()
-        except Timeout:
-            yield False
-            return
-        try:
-            yield True
+            yield _lock(handle)
         finally:
-            lock.release()
+            os.close(handle)  # the file stays: removing it could hand the same run to two processes
 
     def _set_aside(self, path: Path, error: ValueError) -> None:
         target = self.folder / "damaged" / path.name
@@ -216,6 +209,19 @@ def _check_format(number: Any, what: str) -> None:
         )
 
 
+def _lock(handle: int) -> bool:
+    """Lock an open file if nobody else has; where there are no locks, say so and go on."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        log.warning("foretune: no file locks here (%s); let no other engine do the same runs, see --shard", error)
+    return True
+
+
 @contextmanager
 def _clear_errors(folder: Path) -> Iterator[None]:
     try:
@@ -223,7 +229,7 @@ def _clear_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StudyError(
             f"cannot write to {folder}: {error.strerror or error}; every finished run is kept, "
-            "make room or permission and start again to go on"
+            "make room or get permission and start again to go on"
         ) from error
 
 

@@ -92,8 +92,10 @@ def _record(store: Store, task: Task, run: Run, progress: Callable[[float], None
             raise TypeError(f"the task returned a {type(result).__name__}; return a dictionary")
         clean, reason = strict(result)
     except Exception as error:
-        if isinstance(error, StudyError) or is_full(error):
+        if isinstance(error, StudyError):
             raise
+        if is_full(error):  # the machine's failure, not the run's: nothing is recorded
+            raise StudyError(f"{error}; every finished run is kept, make room and start again to go on") from error
         text = " ".join(str(error).split())
         reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
         return Record(run, "failed", reason, {}, versions()), traceback.format_exc()
