@@ -5,10 +5,15 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from . import convolution, final_state, importing
+from . import convolution, final_state, importing, training
 from .measure import Row
 
-PARTS = {"final-state": final_state.rows, "convolution": convolution.rows, "import": importing.rows}
+PARTS = {
+    "final-state": final_state.rows,
+    "training": training.rows,
+    "convolution": convolution.rows,
+    "import": importing.rows,
+}
 
 
 def main(names: list[str]) -> int:

@@ -16,7 +16,7 @@ from ..nn import ContractiveSSM, LinearSSM, StandardRNN, unit_state_
 from ..nn.optim import parameter_groups
 from ..spectra import task_spectrum
 
-__all__ = ["ARMS", "build", "cost", "run", "train"]
+__all__ = ["ARMS", "build", "cost", "optimizer_groups", "run", "train"]
 
 ARMS = ("rnn", "default", "tdi", "default+gain", "tdi+gain")
 EVALUATED = 1000  # test samples at once
@@ -74,7 +74,7 @@ def train(
     """AdamW with cosine annealing over epochs. The first loss that is not finite ends it, and stays in the result."""
     X, y = data
     epochs = settings["epochs"]
-    optimizer = torch.optim.AdamW(_groups(model, settings), lr=settings["lr"])
+    optimizer = torch.optim.AdamW(optimizer_groups(model, settings), lr=settings["lr"])
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs, eta_min=settings["eta_min"])
     shuffle = torch.Generator().manual_seed(settings["seed"])
     history: dict[str, list[float]] = {"train_loss": [], "test_loss": [], "test_accuracy": []}
@@ -101,7 +101,7 @@ def train(
     return dict(history)
 
 
-def _groups(model: nn.Module, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+def optimizer_groups(model: nn.Module, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The published arms decay every weight; in the controls the SSM has rates of its own and no decay."""
     if not isinstance(model, ContractiveSSM):
         return [{"params": list(model.parameters()), "weight_decay": settings["weight_decay"]}]
