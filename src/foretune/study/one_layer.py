@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,6 +21,7 @@ from ..spectra import task_spectrum
 __all__ = ["ARMS", "build", "cost", "optimizer_groups", "run", "train"]
 
 ARMS = ("rnn", "default", "tdi", "default+gain", "tdi+gain")
+HOLDOUT_SEED = 7
 EVALUATED = 1000  # test samples at once
 
 Progress = Callable[[float], None]
@@ -26,12 +29,22 @@ Progress = Callable[[float], None]
 
 def run(settings: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
     """Train one arm on one subset of one data set; test accuracy and loss after each epoch."""
-    data = datasets.load(settings["dataset"], ratio=settings["ratio"], seed=settings["seed"])
+    wanted = {"ratio": settings["ratio"], "seed": settings["seed"]}
+    data = held_out(settings) if "holdout" in settings else datasets.load(settings["dataset"], **wanted)
     X, y = torch.as_tensor(data.train.X), torch.as_tensor(data.train.y)
     test = torch.as_tensor(data.test.X), torch.as_tensor(data.test.y)
     torch.manual_seed(settings["seed"])
     model, facts = build(settings, X, y, len(data.classes))
     return {"samples": len(y), **facts, **train(model, (X, y), test, settings, progress)}
+
+
+def held_out(settings: Mapping[str, Any]) -> datasets.Dataset:
+    """For choosing settings: a fixed part of the training split stands in for the test split, which is not touched."""
+    whole = datasets.load(settings["dataset"], ratio=1.0, seed=HOLDOUT_SEED)
+    order = np.arange(len(whole.train))  # permuted by the seed already
+    kept, held = np.split(order, [round(len(order) * (1 - settings["holdout"]))])
+    shrunk = dataclasses.replace(whole, train=whole.train.take(kept), test=whole.train.take(held))
+    return shrunk.subset(settings["ratio"], settings["seed"])
 
 
 def build(settings: Mapping[str, Any], X: Tensor, y: Tensor, classes: int) -> tuple[nn.Module, dict[str, Any]]:
@@ -46,7 +59,8 @@ def build(settings: Mapping[str, Any], X: Tensor, y: Tensor, classes: int) -> tu
         control = settings["control"]
         model = ContractiveSSM(classes, hidden, dt=control["turns"] / X.shape[1])
     else:
-        model = LinearSSM(classes, hidden, dt=settings["dt"])
+        dt = settings["turns"] / X.shape[1] if "turns" in settings else settings["dt"]
+        model = LinearSSM(classes, hidden, dt=dt)
     facts: dict[str, Any] = {"parameters": _count(model)}
     if arm.startswith("tdi"):
         facts |= _tune(model, settings["tdi"], X, y)
