@@ -2,6 +2,7 @@
 
 from . import datasets as datasets
 from . import nn as nn
+from . import theory as theory
 from .errors import DependencyMissing as DependencyMissing
 from .errors import ForetuneError as ForetuneError
 from .errors import InitializationLost as InitializationLost
