@@ -36,6 +36,33 @@ def demo(*, out: Path = Path("out")) -> None:
     run(out, Console())
 
 
+@app.command
+def figures(*names: str, all: bool = False, out: Path = Path("out/figures")) -> None:
+    """Make the paper's figures of the theory from real data: PNG, PDF and their numbers as CSV.
+
+    Without a name it lists what there is. The images are read from the folder that FORETUNE_DATA names.
+
+    Example: foretune figures mechanism stability --out out/figures
+
+    Parameters
+    ----------
+    names
+        Which figures.
+    all
+        Every figure.
+    out
+        Folder for the files.
+    """
+    from .figures import FIGURES, make
+
+    console = Console()
+    if all or names:
+        make(list(FIGURES) if all else names, out, console)
+    else:
+        for name, plan in FIGURES.items():
+            console.print(f"{name:32}{plan.title}", highlight=False)
+
+
 def main() -> None:
     """Run a command; a mistake in the input is one line on stderr and exit code 2."""
     try:
