@@ -70,8 +70,8 @@ def draw(tables: Tables) -> Figure:
     for name, colour in (("dt = 0.003", BLUE), ("dt = 0.01", GREEN), ("dt = 0.03", ORANGE)):
         a.semilogy(spectra["omega/pi"], spectra[name], color=colour, lw=0.9, label=name.replace("dt", "Δ"))
     a.semilogy(spectra["omega/pi"], spectra["mean"], color=BLACK, label="default Δ, all heads")
-    a.set(xlabel="frequency ω/π", ylabel="share of power", xlim=(0, 1), ylim=(1e-6, 10))
-    a.legend(loc="upper right", ncols=2)
+    a.set(xlabel="frequency ω/π", ylabel="share of power", xlim=(0, 1), ylim=(1e-10, 0.2))
+    a.legend(loc="lower right")
     b.semilogx(probability["x"], probability["heads"], color=ORANGE, lw=3, label=f"{HEADS} default heads")
     b.semilogx(probability["x"], probability["formula"], color=BLUE, label="log-uniform Δ")
     b.plot(summary["x"], summary["P(edge < x), paper"], "x", color=VERMILION, ms=6, label="paper")

@@ -137,7 +137,7 @@ def _curves(draws: list[dict[str, Arm]], errors: dict[str, list[np.ndarray]]) ->
 
 
 def _spectra(arms: dict[str, Arm], task: Task) -> Columns:
-    shown = {"task": task.spectrum} | {arm: kernel.spectrum for arm, kernel in arms.items()}
+    shown = {"task spectrum": task.spectrum} | {arm: kernel.spectrum for arm, kernel in arms.items()}
     power = {name: spectrum.power / spectrum.power.max() for name, spectrum in shown.items()}
     return {"frequency": task.spectrum.frequencies} | power
 
@@ -187,24 +187,23 @@ def _one_thread() -> Iterator[None]:
 
 def draw(tables: Tables) -> Figure:
     """The low-frequency system: (a) to (c) on the low-frequency task, (d) to (f) on the high-frequency one."""
-    from .style import BLACK, BLUE, VERMILION, panels
+    from .style import BLUE, GREY, VERMILION, panels
 
     colours = {"before": BLUE, "after": VERMILION}
-    figure, axes = panels(2, 3, 3.7)
+    figure, axes = panels(2, 3, 3.9)
     for task, (a, b, c) in (("low", axes[:3]), ("high", axes[3:])):
         spectra, power, curves = (_select(tables[name], "low", task) for name in ("spectra", "power", "curves"))
-        a.plot(spectra["frequency"], spectra["task"], color=BLACK, lw=0.9, label="task")
+        a.plot(spectra["frequency"], spectra["task spectrum"], color=GREY, lw=2.2, label="task")
         for arm, colour in colours.items():
-            a.plot(spectra["frequency"], spectra[arm], color=colour, lw=0.9, ls="--", label=arm)
+            a.plot(spectra["frequency"], spectra[arm], color=colour, lw=0.8, label=arm)
             b.plot(power["mode"], power[arm], color=colour, label=arm)
             c.errorbar(curves["size"], curves[arm], curves[f"{arm}, sd"], fmt="o", color=colour, capsize=2)
             c.plot(curves["size"], curves[f"{arm}, theory"], color=colour, label=arm)
         a.set(ylabel=f"{task}-frequency task\nrelative power", xlim=(0, 0.5), ylim=(0, 1.05))
         b.set(ylabel="cumulative power C(ρ)", xscale="log", ylim=(0, 1.05))
         c.set(ylabel="test error $E_g$", xscale="log", yscale="log")
-        a.legend(loc="upper right" if task == "low" else "upper center")
-        b.legend(loc="upper left")
-        c.legend(loc="lower left")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3)
     for ax, label in zip(axes[3:], ("cycles per step", "mode ρ", "training samples P"), strict=True):
         ax.set_xlabel(label)
     return figure

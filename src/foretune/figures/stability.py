@@ -68,11 +68,11 @@ def draw(tables: Tables) -> Figure:
     names = [str(count) for count in summary["examples"]]
     whole = spectra[names[-1]]
     figure, axes = panels(2, 3, 3.3, sharex=True, sharey=True)
-    for ax, name, ratio in zip(axes, names, summary["ratio"], strict=True):
+    for ax, name in zip(axes, names, strict=True):
         if name != names[-1]:
             ax.plot(frequency, spectra[name] / spectra[name].max(), color=ORANGE, lw=0.8, label="subset")
         ax.plot(frequency, whole / whole.max(), color=BLUE, lw=0.8, label="all")
-        ax.set_title(f"r = {ratio:g}, {int(name):,} examples", loc="right")
+        ax.set_title(f"{int(name):,} examples", loc="right")
     for ax in axes[3:]:
         ax.set_xlabel("cycles per step")
     for ax in axes[::3]:
