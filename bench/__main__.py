@@ -5,10 +5,15 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from . import convolution, final_state, importing
+from . import convolution, eigensystem, final_state, importing
 from .measure import Row
 
-PARTS = {"final-state": final_state.rows, "convolution": convolution.rows, "import": importing.rows}
+PARTS = {
+    "final-state": final_state.rows,
+    "convolution": convolution.rows,
+    "eigensystem": eigensystem.rows,
+    "import": importing.rows,
+}
 
 
 def main(names: list[str]) -> int:

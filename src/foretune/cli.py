@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.console import Console
 
 from . import __version__
@@ -37,7 +38,7 @@ def demo(*, out: Path = Path("out")) -> None:
 
 
 @app.command
-def figures(*names: str, all: bool = False, out: Path = Path("out/figures")) -> None:
+def figures(*names: str, all: Annotated[bool, Parameter(negative="")] = False, out: Path = Path("out/figures")) -> None:
     """Make the paper's figures of the theory from real data: PNG, PDF and their numbers as CSV.
 
     Without a name it lists what there is. The images are read from the folder that FORETUNE_DATA names.

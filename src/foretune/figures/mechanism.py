@@ -194,12 +194,12 @@ def draw(tables: Tables) -> Figure:
     for task, (a, b, c) in (("low", axes[:3]), ("high", axes[3:])):
         spectra, power, curves = (_select(tables[name], "low", task) for name in ("spectra", "power", "curves"))
         a.plot(spectra["frequency"], spectra["task spectrum"], color=GREY, lw=2.2, label="task")
-        for arm, colour in colours.items():
+        for arm, colour in reversed(colours.items()):
             a.plot(spectra["frequency"], spectra[arm], color=colour, lw=0.8, label=arm)
             b.plot(power["mode"], power[arm], color=colour, label=arm)
             c.errorbar(curves["size"], curves[arm], curves[f"{arm}, sd"], fmt="o", color=colour, capsize=2)
             c.plot(curves["size"], curves[f"{arm}, theory"], color=colour, label=arm)
-        a.set(ylabel=f"{task}-frequency task\nrelative power", xlim=(0, 0.5), ylim=(0, 1.05))
+        a.set(ylabel=f"{task}-frequency task\nrelative power", xlim=(0, 0.15 if task == "low" else 0.5), ylim=(0, 1.05))
         b.set(ylabel="cumulative power C(ρ)", xscale="log", ylim=(0, 1.05))
         c.set(ylabel="test error $E_g$", xscale="log", yscale="log")
     handles, labels = axes[0].get_legend_handles_labels()
