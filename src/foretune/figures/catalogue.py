@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -71,11 +73,22 @@ def make(names: Sequence[str], out: Path, console: Console) -> list[Path]:
     return [_make(name, FIGURES[name], out, console) for name in dict.fromkeys(names)]
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """The matrices are so small that a second thread gains little, and on a busy machine waiting for it costs far more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _make(name: str, plan: Plan, out: Path, console: Console) -> Path:
     from .style import look
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress, one_thread():
         task = progress.add_task(name, total=None)
         tables = plan.compute(lambda done, total: progress.update(task, completed=done, total=total))
         elapsed = progress.tasks[0].elapsed

@@ -6,13 +6,10 @@ kernels are scaled to a mean value K(u, u) of 1, so that one ridge means the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from .. import theory
 from ..init import model_spectrum, spectral_loss, tune
@@ -74,8 +71,7 @@ def tasks() -> dict[str, Task]:
 
 def tuned_and_not(ssm: DiagonalSSM, task: Task) -> dict[str, Arm]:
     """The system as it is and after `tune(..., "refine")`."""
-    with _one_thread():
-        tuned, _ = tune(ssm, task.spectrum, "refine")
+    tuned, _ = tune(ssm, task.spectrum, "refine")
     return {"before": measure(ssm, task), "after": measure(tuned, task)}
 
 
@@ -172,17 +168,6 @@ def _with(place: dict[str, str], columns: Columns) -> Columns:
 
 def _join(parts: list[Columns]) -> Columns:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Hundreds of small gradient steps lose more to threads waiting for one another than they gain."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def draw(tables: Tables) -> Figure:
