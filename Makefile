@@ -26,6 +26,9 @@ format: $(READY)  ## rewrite the code in the project's format
 bench: $(READY)  ## every speed and memory ratio that the documentation states
 	$(BIN)/python -m bench
 
+figures: $(READY)  ## the paper's figures of the theory, from the data in FORETUNE_DATA
+	$(BIN)/foretune figures --all --out out/figures
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'

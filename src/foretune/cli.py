@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.console import Console
 
 from . import __version__
@@ -75,6 +76,33 @@ def fetch_data(*names: str, root: Path | None = None, again: bool = False) -> No
     from .datasets.overview import fetch_all
 
     fetch_all(names, root, again, Console())
+
+
+@app.command
+def figures(*names: str, all: Annotated[bool, Parameter(negative="")] = False, out: Path = Path("out/figures")) -> None:
+    """Make the paper's figures of the theory from real data: PNG, PDF and their numbers as CSV.
+
+    Without a name it lists what there is. The images are read from the folder that FORETUNE_DATA names, or fetched.
+
+    Example: foretune figures mechanism stability --out out/figures
+
+    Parameters
+    ----------
+    names
+        Which figures.
+    all
+        Every figure.
+    out
+        Folder for the files.
+    """
+    from .figures import FIGURES, make
+
+    console = Console()
+    if all or names:
+        make(list(FIGURES) if all else names, out, console)
+    else:
+        for name, plan in FIGURES.items():
+            console.print(f"{name:32}{plan.title}", highlight=False)
 
 
 def main(arguments: list[str] | None = None) -> None:
