@@ -162,29 +162,26 @@ def test_tables_survive_the_csv(tmp_path):
     assert [float(record["x"]) for record in records] == table["x"].tolist()
 
 
-def run(monkeypatch, *arguments):
-    app = cli.app
-    with monkeypatch.context() as patch:
-        patch.setattr(cli, "app", lambda: app(["figures", *arguments]))
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["figures", *arguments])
     return stop.value.code
 
 
 def test_the_command_lists_and_refuses(monkeypatch, capsys, tmp_path):
-    assert not run(monkeypatch)
+    assert not run()
     listed = capsys.readouterr().out
     assert all(name in listed for name in FIGURES)
-    assert run(monkeypatch, "nonsense", "--out", str(tmp_path)) == 2
+    assert run("nonsense", "--out", str(tmp_path)) == 2
     assert capsys.readouterr().err.count("\n") == 1
     monkeypatch.delenv("FORETUNE_DATA", raising=False)
-    assert run(monkeypatch, "stability", "--out", str(tmp_path)) == 2
+    assert run("stability", "--out", str(tmp_path)) == 2
     assert "FORETUNE_DATA" in capsys.readouterr().err
 
 
 def test_the_command_makes_a_figure(monkeypatch, tmp_path):
     monkeypatch.setattr(singular_values, "LENGTHS", (16, 32))
-    assert not run(monkeypatch, "singular-values", "--out", str(tmp_path))
+    assert not run("singular-values", "--out", str(tmp_path))
     assert (tmp_path / "singular-values.png").exists()
 
 
