@@ -12,6 +12,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to(ROOT / "results")
     space: dict = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):
         exec(compile(block, str(page), "exec"), space)

@@ -16,6 +16,7 @@ from .worker import Outcome
 __all__ = ["Estimate", "watcher"]
 
 LINES = 20  # in all, where there is no terminal
+SILENCE = 60.0  # seconds after which another one comes in any case
 
 
 class Estimate:
@@ -76,13 +77,23 @@ class _Lines(Estimate):
     def __init__(self, console: Console) -> None:
         super().__init__()
         self.console = console
+        self.spoke = self.start
+
+    def advanced(self, finished: float, running: float) -> None:
+        super().advanced(finished, running)
+        if time.monotonic() - self.spoke > SILENCE:
+            self._speak()
 
     def finished(self, run: Run, outcome: Outcome, cost: float) -> None:
         super().finished(run, outcome, cost)
         self.finished_cost += cost
         if self.over % max(self.runs // LINES, 1) == 0 or self.over == self.runs:
-            elapsed = timedelta(seconds=round(time.monotonic() - self.start))
-            self.console.print(f"{self.words()}, {elapsed} so far", highlight=False, soft_wrap=True)
+            self._speak()
+
+    def _speak(self) -> None:
+        self.spoke = time.monotonic()
+        elapsed = timedelta(seconds=round(self.spoke - self.start))
+        self.console.print(f"{self.words()}, {elapsed} so far", highlight=False, soft_wrap=True)
 
 
 @contextmanager

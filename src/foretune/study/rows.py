@@ -88,12 +88,13 @@ def collect(plan: Plan, store: Store) -> Table:
     roles, records = Roles.parse(plan.report), store.records()
     extra = [axis for axis in plan.axes if axis not in (roles.dataset, roles.ratio, roles.seed, roles.arm)]
     extra = [axis for axis in extra if not _follows(plan, axis, roles)]
+    shared = {axis: _shared(plan, axis) for axis in extra}
     rows, seconds, used = [], 0.0, []
     for run in plan.runs:
         record = records.get(run.key)
         if record is not None:
             timing = store.timing(run.key).get("seconds")
-            rows.append(_row(record, roles, extra, plan.name, timing))
+            rows.append(_row(record, roles, extra, shared, plan.name, timing))
             seconds += timing or 0.0
             used.append(record)
     rows.sort(key=_order)
@@ -109,18 +110,33 @@ def _follows(plan: Plan, axis: str, roles: Roles) -> bool:
     )
 
 
+def _shared(plan: Plan, axis: str) -> dict[str, Any]:
+    """What all tables of settings under one name have in common, so that only their differences need be told."""
+    tables = [run.settings[axis] for run in plan.runs if isinstance(run.settings.get(axis), dict)]
+    first = tables[0] if tables else {}
+    return {name: value for name, value in first.items() if all(table.get(name) == value for table in tables)}
+
+
+def _label(axis: str, value: Any, shared: Mapping[str, Any]) -> str:
+    if not isinstance(value, dict):
+        return f"{axis}={value}"
+    return ", ".join(f"{name}={item}" for name, item in value.items() if name not in shared.get(axis, {}))
+
+
 def _hashable(run: Run, name: str) -> str:
     return canonical(run.settings.get(name))
 
 
-def _row(record: Record, roles: Roles, extra: list[str], name: str, seconds: float | None) -> Row:
+def _row(
+    record: Record, roles: Roles, extra: list[str], shared: Mapping[str, Any], name: str, seconds: float | None
+) -> Row:
     settings = record.run.settings
     try:
         ratio = float(settings.get(roles.ratio, 1.0))
     except (TypeError, ValueError) as error:
         raise InputError(f"{roles.ratio} = {settings[roles.ratio]!r}; the report needs a number as ratio") from error
     parts = [str(settings[roles.arm])] if roles.arm in settings else []
-    parts += [f"{axis}={settings[axis]}" for axis in extra if axis in settings]
+    parts += [_label(axis, settings[axis], shared) for axis in extra if axis in settings]
     row = Row(
         dataset=str(settings.get(roles.dataset, name)),
         ratio=ratio,
