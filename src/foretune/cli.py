@@ -19,7 +19,7 @@ app = App(
     version=__version__,
     help="Tune a state-space model's prior to the task before training it.",
 )
-app.command("foretune.study.commands:app", name="study")
+app.command("foretune.study.commands:app", name="study", help="Run many trainings as one resumable study; report them.")
 
 
 @app.command
@@ -102,7 +102,7 @@ def figures(*names: str, all: Annotated[bool, Parameter(negative="")] = False, o
         make(list(FIGURES) if all else names, out, console)
     else:
         for name, plan in FIGURES.items():
-            console.print(f"{name:32}{plan.title}", highlight=False)
+            console.print(f"{name:30}{plan.title}", highlight=False, soft_wrap=True)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -16,14 +16,13 @@ __all__ = ["fetch_all", "overview"]
 
 
 def overview(root: Path | None = None) -> Table:
-    """One row for each data set."""
-    table = Table("name", "in the paper", "train", "validation", "test", "length", "classes", "files")
-    table.columns[0].no_wrap = table.columns[7].no_wrap = True
-    for column in table.columns[2:7]:
-        column.justify = "right"
+    """One row for each data set; it fits into 80 columns."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("name", "train", "valid.", "test", "length", "classes", "files"):
+        table.add_column(title, no_wrap=True, justify="left" if title in ("name", "files") else "right")
     for entry in catalogue():
         counts = [f"{count:,}" if count else "–" for count in entry.counts]
-        table.add_row(entry.name, entry.title, *counts, f"{entry.length:,}", str(entry.classes), _files(entry, root))
+        table.add_row(entry.name, *counts, f"{entry.length:,}", str(entry.classes), _files(entry, root))
     return table
 
 
@@ -42,4 +41,4 @@ def fetch_all(names: Sequence[str], root: Path | None, again: bool, console: Con
 def _files(entry: Entry, root: Path | None) -> str:
     if entry.generated:
         return "generated"
-    return "at hand" if at_hand(entry.name, root) else f"fetch {entry.megabytes:,} MB"
+    return "at hand" if at_hand(entry.name, root) else f"fetch {entry.megabytes / 1000:.1f} GB"
