@@ -174,9 +174,13 @@ def test_the_command_lists_and_refuses(monkeypatch, capsys, tmp_path):
     assert all(name in listed for name in FIGURES)
     assert run("nonsense", "--out", str(tmp_path)) == 2
     assert capsys.readouterr().err.count("\n") == 1
-    monkeypatch.delenv("FORETUNE_DATA", raising=False)
+
+    def missing(name):
+        raise ft.DataMissing(f"{name} is not at hand")
+
+    monkeypatch.setattr(data, "load", missing)
     assert run("stability", "--out", str(tmp_path)) == 2
-    assert "FORETUNE_DATA" in capsys.readouterr().err
+    assert capsys.readouterr().err == "foretune: mnist is not at hand\n"
 
 
 def test_the_command_makes_a_figure(monkeypatch, tmp_path):

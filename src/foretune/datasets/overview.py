@@ -41,4 +41,7 @@ def fetch_all(names: Sequence[str], root: Path | None, again: bool, console: Con
 def _files(entry: Entry, root: Path | None) -> str:
     if entry.generated:
         return "generated"
-    return "at hand" if at_hand(entry.name, root) else f"fetch {entry.megabytes / 1000:.1f} GB"
+    if at_hand(entry.name, root):
+        return "at hand"
+    size = f"{entry.megabytes / 1000:.1f} GB" if entry.megabytes >= 1000 else f"{entry.megabytes} MB"
+    return f"fetch {size}"
