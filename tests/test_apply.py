@@ -73,6 +73,7 @@ def test_the_s4_repositorys_own_layer(spectrum, monkeypatch):
     root = os.environ.get("FORETUNE_S4_REPO")
     if not root:
         pytest.skip("FORETUNE_S4_REPO does not point to a checkout of state-spaces/s4")
+    pytest.importorskip("einops", reason="the s4 repository's layer needs einops")
     stand_in = types.ModuleType("src.models.nn")
     stand_in.DropoutNd = torch.nn.Dropout1d
     for name in ("src", "src.models"):
