@@ -69,15 +69,20 @@ class DeepS4D(nn.Module):
 
     def forward(self, u: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, L)`, `(B, L, channels)` or tokens `(B, L)` to `(B, classes)`; steps from `lengths` on are padding."""
-        if not self.tokens and u.ndim == 2:
-            u = u.unsqueeze(-1)
-        if u.ndim != (2 if self.tokens else 3) or u.shape[1] == 0:
-            raise InputError(f"u has shape {tuple(u.shape)}; pass (batch, length) or (batch, length, channels)")
-        x = self.encoder(u.long() if self.tokens else u).transpose(1, 2)
+        x = self.encode(u)
         for block in self.blocks:
             x = block(x)
         scores: Tensor = self.decoder(self._pooled(self.norm(x), lengths))
         return scores
+
+    def encode(self, u: Tensor) -> Tensor:
+        """What the first layer hears, `(B, H, L)`."""
+        if not self.tokens and u.ndim == 2:
+            u = u.unsqueeze(-1)
+        if u.ndim != (2 if self.tokens else 3) or u.shape[1] == 0:
+            raise InputError(f"u has shape {tuple(u.shape)}; pass (batch, length) or (batch, length, channels)")
+        heard: Tensor = self.encoder(u.long() if self.tokens else u).transpose(1, 2)
+        return heard
 
     def _pooled(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         """`(B, H, L)` to `(B, H)`."""

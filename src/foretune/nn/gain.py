@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -10,8 +11,9 @@ from torch import Tensor
 from ..errors import InputError
 from ..init.apply import remark
 from .one_layer import LinearSSM
+from .s4d import S4D
 
-__all__ = ["unit_state_"]
+__all__ = ["unit_output_", "unit_state_"]
 
 CHUNK = 1024  # samples at once
 COUPLED = 1e-6  # largest entry of the recurrence outside the blocks, for modes to count as separate
@@ -52,3 +54,27 @@ def _factors(variance: Tensor, floor: float) -> Tensor:
         raise InputError(f"the final state has a variance of {float(mean)}, so no gain makes it 1; check X")
     factor = (by_mode + floor * mean).rsqrt()
     return factor * (by_mode * factor.square()).mean().rsqrt()
+
+
+@torch.no_grad()
+def unit_output_(layer: S4D, batches: Iterable[Tensor]) -> Tensor:
+    """Scale `C` in place so that what each head's SSM adds to its skip has unit variance on the inputs `(B, H, L)`.
+
+    Returns:
+        The factor of each head, `(H,)`.
+    """
+    count, total = 0, torch.zeros_like(layer.D, dtype=torch.float64)
+    squares = total.clone()
+    for inputs in batches:
+        y = (layer.convolve(inputs) - layer.D.unsqueeze(-1) * inputs).double()
+        count += y.shape[0] * y.shape[-1]
+        total, squares = total + y.sum((0, 2)), squares + y.square().sum((0, 2))
+    if count < 2:
+        raise InputError(f"the inputs have {count} values for each head; a variance takes at least two")
+    variance = squares / count - (total / count).square()
+    if not (torch.isfinite(variance) & (variance > 0)).all():
+        raise InputError(f"a head's output has a variance of {float(variance.min())}, so no gain makes it 1; check X")
+    factor = variance.rsqrt().to(layer.kernel.C)
+    layer.kernel.C.mul_(factor.view(-1, 1, 1))
+    remark(layer)
+    return factor
