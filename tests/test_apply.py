@@ -172,7 +172,7 @@ def test_the_mark_travels_in_a_saved_state_dict(spectrum, tmp_path):
     torch.save(layer.state_dict(), tmp_path / "weights.pt")
     del layer
     fresh = ft.nn.S4D(4, 32)
-    fresh.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=False))
+    fresh.load_state_dict(torch.load(tmp_path / "weights.pt"))
     ft.verify(fresh)
     with torch.no_grad():
         fresh.kernel.C.zero_()

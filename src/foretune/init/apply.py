@@ -18,7 +18,7 @@ from .match import model_spectrum, spectral_loss
 from .record import Initialization, Settings, Variant
 from .tune import tune
 
-__all__ = ["MARK", "initialize_", "remark", "verify"]
+__all__ = ["initialize_", "load_mark", "remark", "verify"]
 
 MARK = "_foretune_mark"
 # Survives a trip through half precision; a value drawn anew does not come this close.
@@ -31,6 +31,20 @@ class Mark:
 
     record: Initialization
     values: dict[str, Tensor] = field(repr=False)
+
+    def plain(self) -> dict[str, Any]:
+        """In types that `torch.load` accepts without being told to trust the file."""
+        record = {item.name: getattr(self.record, item.name) for item in dataclasses.fields(self.record)}
+        arrays = {name: torch.from_numpy(record[name].copy()) for name in ("frequencies", "strengths")}
+        return {"values": self.values, "record": record | arrays | {"settings": dataclasses.asdict(record["settings"])}}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Mark:
+        """The mark that `plain` was made from."""
+        record = dict(plain["record"])
+        arrays = {name: record[name].numpy() for name in ("frequencies", "strengths")}
+        record |= arrays | {"settings": Settings(**record["settings"])}
+        return cls(Initialization(**record), plain["values"])
 
 
 _MARKS: weakref.WeakSet[Mark] = weakref.WeakSet()
@@ -115,7 +129,19 @@ def remark(module: nn.Module) -> None:
 
 def _save_mark(module: nn.Module, state: dict[str, Any], prefix: str, metadata: dict[str, Any]) -> None:
     """Let the mark travel in the metadata of a state dict, which adds no key to it."""
-    metadata["foretune"] = module.__dict__.get(MARK)
+    mark = module.__dict__.get(MARK)
+    if mark is not None:
+        metadata["foretune"] = mark.plain()
+
+
+def load_mark(module: nn.Module, metadata: dict[str, Any]) -> None:
+    """Take over the mark that came with a state dict, for layers that load one themselves."""
+    plain = metadata.get("foretune")
+    if plain is None:
+        return
+    if MARK not in module.__dict__:
+        module._register_state_dict_hook(_save_mark)
+    module.__dict__[MARK] = Mark.of(plain)
 
 
 def verify(module: nn.Module) -> None:

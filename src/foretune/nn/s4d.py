@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
-from ..init.apply import MARK
+from ..init.apply import load_mark
 from ..ssm import DiagonalSSM
 from ..ssm.convolution import causal_convolution
 from ..ssm.defaults import Steps
@@ -46,9 +46,7 @@ class S4DKernel(nn.Module):
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
-        mark = local_metadata.get("foretune")
-        if mark is not None:
-            self.__dict__[MARK] = mark
+        load_mark(self, local_metadata)
 
 
 class S4D(nn.Module):
