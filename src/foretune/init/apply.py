@@ -151,6 +151,10 @@ def verify(module: nn.Module) -> None:
     compiled or half-precision module, or one that loaded the state dict counts as initialized.
     """
     found = find_layers(module)
+    if any(tensor.is_meta for layer in found for tensor in layer.tensors().values()):
+        raise InitializationLost(
+            "the module is on the meta device, where nothing is kept; initialize_ it on a real one"
+        )
     marked = [(layer, mark) for layer in found if (mark := _mark_of(layer)) is not None]
     if not marked:
         names = ", ".join(layer.name or type(layer.module).__name__ for layer in found)
@@ -194,7 +198,7 @@ def _compare(layer: Layer, name: str, saved: Tensor) -> None:
 def _check_peaks(layer: Layer, record: Initialization) -> None:
     if record.variant != "construct":
         return
-    wanted = torch.as_tensor(record.frequencies, dtype=torch.float64)
+    wanted = torch.from_numpy(record.frequencies)
     present = peak_frequencies(layer.read().to(dtype=torch.float64)).cpu()  # (H, modes)
     off = (present.unsqueeze(-1) - wanted).abs().amin(1).amax(0) * record.length  # bins, worst head
     real = [t.dtype for t in layer.tensors().values() if t.is_floating_point()]

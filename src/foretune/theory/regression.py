@@ -98,7 +98,7 @@ def kernel_regression_curve(
 def _nested_weights(F: Tensor, Y: Tensor, sizes: list[int], ridge: float) -> Tensor:
     """Weights in feature space after each size, `(L, S·d)`."""
     length = F.shape[1]
-    moment, cross, done = torch.zeros(length, length, dtype=F.dtype), torch.zeros(length, Y.shape[1], dtype=F.dtype), 0
+    moment, cross, done = F.new_zeros(length, length), F.new_zeros(length, Y.shape[1]), 0
     columns = []
     for P in sizes:
         if length >= P:
@@ -114,7 +114,9 @@ def _nested_weights(F: Tensor, Y: Tensor, sizes: list[int], ridge: float) -> Ten
 def _solve(matrix: Tensor, right: Tensor, shift: float) -> Tensor:
     """`(matrix + shift)⁻¹ right`; the pseudo-inverse where that is singular."""
     if shift > 0:
-        factor, failed = torch.linalg.cholesky_ex(matrix + shift * torch.eye(len(matrix), dtype=matrix.dtype))
+        factor, failed = torch.linalg.cholesky_ex(
+            matrix + shift * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
+        )
         if not failed:
             return torch.cholesky_solve(right, factor)
     values, vectors = torch.linalg.eigh(matrix)
