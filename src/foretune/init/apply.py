@@ -77,7 +77,9 @@ def initialize_(
     """
     if settings is not None and options:
         raise InputError(f"both settings and {', '.join(options)} are given; put all into one Settings")
-    chosen = settings or Settings.of(**options)
+    chosen = Settings.of(**options) if settings is None else settings
+    if not isinstance(chosen, Settings):
+        raise InputError(f"settings is a {type(chosen).__name__}; pass foretune.Settings, or single settings by name")
     records: list[Initialization] = []
     written: set[int] = set()
     for layer in choose(find_layers(module), layers):

@@ -45,7 +45,8 @@ class SSMKernel:
 
     def __call__(self, U: Array, V: Array | None = None) -> Any:
         """A number for two sequences, otherwise an array of the type of `U`, with an axis for each set."""
-        left, right = (side if np.ndim(side) > 1 else side[None] for side in (U, U if V is None else V))
+        sides = (side if isinstance(side, Tensor) else np.asarray(side) for side in (U, U if V is None else V))
+        left, right = (side if side.ndim > 1 else side[None] for side in sides)
         matrix: Any = gram(self.h, left, right)
         if np.ndim(U) == 1:
             matrix = matrix[0]

@@ -71,7 +71,7 @@ def kernel_regression_curve(
     """
     samples = as_samples(U).cpu()
     targets = as_targets(Y, "Y", len(samples))
-    order, place = np.unique(as_sizes(sizes).astype(int), return_inverse=True)
+    order, place = np.unique(_whole(as_sizes(sizes)), return_inverse=True)
     held_out = len(samples) - order[-1] if test_size is None else test_size
     if held_out < 1 or held_out + order[-1] > len(samples):
         raise InputError(
@@ -93,6 +93,13 @@ def kernel_regression_curve(
         if progress is not None:
             progress(repeat + 1, repeats)
     return RegressionCurve(order[place], errors[:, place])
+
+
+def _whole(sizes: np.ndarray) -> np.ndarray:
+    whole = sizes.astype(int)
+    if (whole != sizes).any():
+        raise InputError(f"sizes hold {sizes[whole != sizes][0]}; training sets have whole numbers of samples")
+    return whole
 
 
 def _nested_weights(F: Tensor, Y: Tensor, sizes: list[int], ridge: float) -> Tensor:
