@@ -172,7 +172,7 @@ def test_the_mark_travels_in_a_saved_state_dict(spectrum, tmp_path):
     torch.save(layer.state_dict(), tmp_path / "weights.pt")
     del layer
     fresh = ft.nn.S4D(4, 32)
-    fresh.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=False))
+    fresh.load_state_dict(torch.load(tmp_path / "weights.pt"))
     ft.verify(fresh)
     with torch.no_grad():
         fresh.kernel.C.zero_()
@@ -291,3 +291,61 @@ def test_refusals(spectrum):
     kernel.bandlimit, kernel.disc = None, "dss"
     with pytest.raises(ft.UnknownLayer, match="dss"):
         ft.initialize_(kernel, spectrum)
+
+
+class Recurrence(torch.nn.Module):
+    def __init__(self, W, W_in=None):
+        super().__init__()
+        self.W = torch.nn.Parameter(W.clone())
+        self.W_in = torch.nn.Parameter(torch.randn(len(W)) if W_in is None else W_in)
+        self.register_buffer("dt", torch.tensor(0.1))
+
+
+@pytest.mark.parametrize(
+    "W",
+    [
+        torch.zeros(6, 6),
+        torch.diag(torch.ones(5), 1),
+        -torch.eye(6),
+        torch.eye(6).roll(1, 0),
+        torch.eye(5).roll(1, 0),
+        torch.tensor([[-1.0, 1.0], [0.0, -1.0]]),
+        0.5 * torch.randn(5, 5),
+    ],
+    ids=["zero", "nilpotent", "minus one", "shift", "odd shift", "jordan", "odd"],
+)
+def test_recurrences_without_a_real_logarithm(W, spectrum):
+    layer = Recurrence(W)
+    state, k = layer.W_in.detach().double(), []
+    for _ in range(16):
+        k.append(float(state.sum()))
+        state = W.double() @ state
+    power = np.abs(np.fft.rfft(k)) ** 2
+    np.testing.assert_allclose(ft.model_spectrum(layer, 16).power, power, rtol=1e-5, atol=1e-5 * power.max())
+    ft.initialize_(layer, spectrum, "refine", steps=3)
+    ft.verify(layer)
+
+
+def test_what_is_no_recurrence_with_one_input_is_not_taken_for_one(spectrum):
+    with pytest.raises(ft.UnknownLayer):
+        ft.initialize_(Recurrence(torch.eye(6), torch.ones(6, 3)), spectrum)
+    with pytest.raises(ft.InputError, match="not finite"):
+        ft.initialize_(Recurrence(torch.full((6, 6), float("nan"))), spectrum)
+
+
+@pytest.mark.parametrize("kind", [LRU, S5])
+def test_a_mode_that_nothing_hears_stays_finite(kind, spectrum):
+    layer = kind()
+    with torch.no_grad():
+        for name, parameter in layer.named_parameters():
+            if name.startswith("C"):
+                parameter[:, 1] = 0
+    ft.initialize_(layer, spectrum)
+    ft.verify(layer)
+    assert all(torch.isfinite(p.abs()).all() for p in layer.parameters())
+
+
+@pytest.mark.parametrize("layers", [0, None, [1.5], ["a"]])
+def test_positions_of_other_kinds_are_refused(layers, spectrum):
+    with pytest.raises(ft.InputError, match="layers is"):
+        ft.initialize_(ft.nn.S4D(2, 8), spectrum, layers=layers)

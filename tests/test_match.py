@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -77,3 +79,34 @@ def test_alignment_against_the_toeplitz_matrix(length, d, seed):
 def test_alignment_refuses_other_shapes():
     with pytest.raises(ft.InputError, match="shape"):
         ft.alignment(np.ones(3), np.ones(4))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float16, torch.float32])
+@pytest.mark.parametrize("scale", [1e-60, 1e9])
+def test_spectral_loss_keeps_the_task_whatever_the_type_of_the_model_power(dtype, scale):
+    model, shape = torch.arange(33).to(dtype), np.linspace(1.0, 2.0, 33)
+    expected = ft.spectral_loss(np.arange(33.0), shape)
+    assert float(ft.spectral_loss(model, ft.Spectrum(scale * shape, 64))) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("power", [[1, math.nan, 1], [1, -1, 1], [1, math.inf, 1], [], 3.0, None, [1j, 1, 1]])
+def test_spectral_loss_refuses_what_is_no_power(power):
+    for side in [power] if power is None else [power, torch.tensor(power)]:
+        with pytest.raises(ft.InputError):
+            ft.spectral_loss(side, np.ones(3))
+
+
+def test_alignment_takes_lists_in_full_precision_and_refuses_values_that_are_not_finite():
+    h, C = [0.1, 0.2, 0.3], [[0.1], [0.7], [0.3]]
+    assert ft.alignment(h, C) == pytest.approx(ft.alignment(np.array(h), np.array(C)), rel=1e-14)
+    for bad_h, bad_C in [([math.nan, 1], [1, 1]), ([1, 1], [math.inf, 1]), ([], []), ("ab", [1, 1]), ([1j, 1], [1, 1])]:
+        with pytest.raises(ft.InputError):
+            ft.alignment(bad_h, bad_C)
+
+
+@pytest.mark.parametrize("length", [0, -1, 2.5, "8", None])
+def test_lengths_are_whole_numbers(length):
+    for ssm in (ft.DiagonalSSM.s4d_lin(2, 8), ft.RealSSM.fourier(8)):
+        for call in (ssm.impulse_response, lambda n, ssm=ssm: ft.model_spectrum(ssm, n)):
+            with pytest.raises(ft.InputError, match="length is"):
+                call(length)

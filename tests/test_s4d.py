@@ -74,3 +74,54 @@ def test_parameter_groups_respect_hints_and_frozen_parameters():
     listed = [p for g in groups for p in g["params"]]
     assert layer.kernel.C not in [p for p in listed if p is layer.kernel.C]
     assert [g["lr"] for g in groups if any(p is layer.kernel.log_dt for p in g["params"])] == [5e-4]
+
+
+@pytest.mark.parametrize("length", [4, 64, 700])
+def test_autocast_changes_nothing_of_the_convolution(length):
+    layer, u = ft.nn.S4D(8, 32), torch.randn(2, 8, length)
+    expected = layer.convolve(u)
+    expected.square().sum().backward()
+    gradients = [p.grad.clone() for p in layer.kernel.parameters()]
+    layer.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = layer.convolve(u)
+        found.square().sum().backward()
+        assert torch.isfinite(layer(u)).all()
+    torch.testing.assert_close(found, expected)
+    for p, gradient in zip(layer.kernel.parameters(), gradients, strict=True):
+        # A tiny length goes through torch's own backward pass, which autocast does reach.
+        torch.testing.assert_close(p.grad, gradient, rtol=0.05 if length == 4 else 1e-4, atol=0.05)
+
+
+def test_second_derivatives_are_refused_rather_than_wrong():
+    layer = ft.nn.S4D(2, 32)
+    (first,) = torch.autograd.grad(layer.convolve(torch.randn(1, 2, 300)).square().sum(), layer.D, create_graph=True)
+    (slope,) = torch.autograd.grad(
+        layer.convolve(torch.randn(1, 2, 300)).square().sum(), layer.kernel.A_imag, create_graph=True
+    )
+    assert first.requires_grad
+    with pytest.raises(RuntimeError):
+        slope.sum().backward()
+
+
+def test_it_is_built_on_the_default_device():
+    with torch.device("meta"):
+        layer = ft.nn.S4D(3, 8)
+    assert all(p.is_meta for p in layer.parameters())
+    with pytest.raises(ft.InputError, match="meta"):
+        ft.model_spectrum(layer, 16)
+    with pytest.raises(ft.InitializationLost, match="meta"):
+        ft.verify(layer)
+
+
+@pytest.mark.parametrize("u", [torch.zeros(1, 3, 9, dtype=torch.int64), torch.zeros(1, 3, 0)])
+def test_it_refuses_whole_numbers_and_nothing(u):
+    with pytest.raises(ft.InputError, match="at least one step"):
+        ft.nn.S4D(3, 8).convolve(u)
+
+
+def test_a_rate_for_the_ssm_leaves_the_hints_of_others_alone():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), ft.nn.S4D(3, 8))
+    model[0].bias._optim = {"lr": 5e-5}
+    groups = ft.parameter_groups(model, lr=0.01, ssm_lr=2e-3)
+    assert [g["lr"] for g in groups if any(p is model[0].bias for p in g["params"])] == [5e-5]

@@ -1,4 +1,5 @@
 import dataclasses
+import math
 import pickle
 
 import numpy as np
@@ -89,3 +90,19 @@ def test_plot_draws_frequencies_in_hertz():
     ax = ft.Spectrum([0, 2.0, 1], 4).plot(sampling_rate=100.0)
     assert ax.lines[0].get_xdata().tolist() == [0, 25, 50]
     assert ax.get_xlabel() == "frequency (Hz)"
+
+
+@pytest.mark.parametrize(
+    ("power", "length"),
+    [
+        ([1, 2, 3], "a"),
+        ([1, 2, 3], None),
+        ([1, 2, 3], math.nan),
+        (["a", 1, 2], 4),
+        ([1j, 0, 0], 4),
+        ([[1, 2, 3], [1]], 4),
+    ],
+)
+def test_what_is_no_number_is_refused(power, length):
+    with pytest.raises(ft.InputError):
+        ft.Spectrum(power=power, length=length)

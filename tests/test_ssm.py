@@ -287,3 +287,35 @@ def test_blocks_of_heads_change_nothing(monkeypatch):
     for other in answers[1:]:
         for a, b in zip(answers[0], other, strict=True):
             torch.testing.assert_close(a, b)
+
+
+def test_parameter_sets_take_arrays_numbers_and_half_precision():
+    ssm = ft.DiagonalSSM.s4d_lin(2, 8)
+    arrays = ft.DiagonalSSM(*(getattr(ssm, n).numpy() for n in ("dt", "A", "B", "C")))
+    torch.testing.assert_close(arrays.impulse_response(9), ssm.impulse_response(9))
+    silent = ft.DiagonalSSM(ssm.dt, ssm.A, ssm.B.real, ssm.C.real)
+    tuned, _ = ft.tune(silent, ft.Spectrum(np.arange(17.0), 32))
+    assert tuned.C.is_complex()
+    assert ssm.to(dtype=torch.float16).impulse_response(9).dtype == torch.float32
+    real = ft.RealSSM.fourier(8, 0.01)
+    same = ft.RealSSM(0.01, real.A.numpy(), real.B, real.C)
+    torch.testing.assert_close(same.impulse_response(9), real.impulse_response(9))
+    assert ft.RealSSM(*(getattr(real, n).half() for n in ("dt", "A", "B", "C"))).impulse_response(9).isfinite().all()
+
+
+@pytest.mark.parametrize("ssm", [ft.DiagonalSSM.s4d_lin(2, 8), ft.RealSSM.fourier(8)])
+def test_omega_may_be_one_frequency(ssm):
+    torch.testing.assert_close(ssm.frequency_response(0.5), ssm.frequency_response([0.5]))
+    for omega in (math.nan, np.zeros((2, 2)), "a", 1j):
+        with pytest.raises(ft.InputError, match="omega"):
+            ssm.frequency_response(omega)
+
+
+def test_values_of_other_kinds_are_refused():
+    ssm = ft.DiagonalSSM.s4d_lin(2, 8)
+    for change in ({"B": None}, {"dt": ssm.dt + 0j}, {"C": "a"}, {"dt": 0.1}, {"A": ssm.A.to("meta")}):
+        with pytest.raises(ft.InputError):
+            ssm.replace(**change)
+    for make in (ft.DiagonalSSM.s4d_lin, ft.DiagonalSSM.low_frequency):
+        with pytest.raises(ft.InputError, match="heads is"):
+            make(heads=2.5)

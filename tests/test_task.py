@@ -229,3 +229,24 @@ def test_bad_batches():
         ft.task_spectrum_from_batches([good], classes=[0, 2])
     with pytest.raises(ft.InputError, match="0 samples"):
         ft.task_spectrum_from_batches([])
+
+
+@pytest.mark.parametrize("kind", [np.array, torch.tensor, list, lambda classes: [*classes, *classes]])
+def test_classes_come_as_any_sequence(kind, rng):
+    X, y = rng.normal(size=(30, 8)), rng.integers(0, 3, 30)
+    found = ft.task_spectrum_from_batches([(X, y)], classes=kind([2, 1, 0]))
+    np.testing.assert_allclose(found.power, ft.task_spectrum(X, y).power)
+
+
+def test_more_bad_batches():
+    X = np.ones((2, 4))
+    for first, second in [
+        ([1.0, 2.0], [0.5, 1.5]),
+        (["a", "b"], [0.5, 1.5]),
+        (np.eye(2, dtype=int), np.array([[1, 1], [0, 2]])),
+    ]:
+        with pytest.raises(ft.InputError, match="some batches have labels"):
+            ft.task_spectrum_from_batches([(X, first), (X, second)], method="cross")
+    for batches, options in [([X], {}), (3, {}), ([(X, [0, 1])], {"classes": 2}), ([(X, [0, 1])], {"eps": math.nan})]:
+        with pytest.raises(ft.InputError):
+            ft.task_spectrum_from_batches(batches, **options)

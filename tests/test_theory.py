@@ -373,3 +373,25 @@ def test_regression_follows_the_theory(rng):
 def test_bad_input_is_refused(call):
     with pytest.raises(ft.InputError):
         call()
+
+
+def test_the_kernel_and_the_curve_take_lists_and_tensors_with_gradients(rng):
+    h, u, v = rng.normal(size=(3, 8))
+    kernel = theory.ssm_kernel(h)
+    assert kernel(u.tolist(), v.tolist()) == pytest.approx(kernel(u, v), rel=1e-12)
+    eta = torch.rand(5, dtype=torch.float64, requires_grad=True)
+    expected = theory.learning_curve(eta.detach().numpy(), np.ones(5), sizes=[2])
+    np.testing.assert_allclose(theory.learning_curve(eta, np.ones(5), sizes=torch.tensor([2])), expected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: theory.learning_curve([1.0], [1.0], sizes="a"),
+        lambda: theory.learning_curve(["a"], [1.0], sizes=[1]),
+        lambda: theory.kernel_regression_curve(np.ones(3), np.eye(9, 3), np.ones(9), sizes=[2.5]),
+    ],
+)
+def test_more_bad_input_is_refused(call):
+    with pytest.raises(ft.InputError):
+        call()

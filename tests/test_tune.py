@@ -183,3 +183,30 @@ def test_the_mismatched_case_of_the_paper(data_root):
             _, record = ft.tune(ft.DiagonalSSM.low_frequency(state=64, seed=seed), spectrum, "refine")
             assert record.loss_before > 1.5
             assert record.loss_after < 0.1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"damping": 1.0},
+        {"damping": (1,)},
+        {"modes": 1.5},
+        {"steps": "a"},
+        {"min_separation": 1.5},
+        {"lr": float("nan")},
+        {"settings": 3},
+    ],
+)
+def test_settings_of_other_kinds_are_refused(options):
+    for call in (
+        lambda: ft.tune(ft.DiagonalSSM.s4d_lin(2, 8), peaked(32, [5], [1.0]), **options),
+        lambda: ft.initialize_(ft.nn.S4D(2, 8), peaked(32, [5], [1.0]), **options),
+    ):
+        with pytest.raises(ft.InputError):
+            call()
+
+
+def test_a_state_without_room_says_so():
+    one = torch.ones(1)
+    with pytest.raises(ft.InputError, match="room for no"):
+        ft.tune(ft.RealSSM(0.1, -torch.eye(1), one, one), peaked(32, [5], [1.0]))

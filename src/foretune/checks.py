@@ -1,6 +1,7 @@
 """What every entrance of the library asks of its input. Pure functions: they return clean arrays or raise InputError."""
 
 import math
+import operator
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from .errors import InputError
 
-__all__ = ["as_batch", "as_real_targets", "as_sequences", "code_labels", "is_real_target", "same_length"]
+__all__ = ["as_batch", "as_length", "as_real_targets", "as_sequences", "code_labels", "is_real_target", "same_length"]
 
 Arrays = np.ndarray | Tensor | Sequence[Any]
 
@@ -40,6 +41,17 @@ def as_batch(X: Arrays, name: str = "X", first: int = 0) -> Tensor:
             "remove or impute missing values first"
         )
     return tensor
+
+
+def as_length(length: Any, name: str = "length") -> int:
+    """A sequence length: a whole number of at least 1."""
+    try:
+        whole = operator.index(length)
+    except TypeError:
+        whole = 0
+    if isinstance(length, bool) or whole < 1:
+        raise InputError(f"{name} is {length!r}; pass the sequence length, a whole number of at least 1")
+    return whole
 
 
 def same_length(X: Tensor, y: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from .datasets.synthetic import binary_frequency
+from .errors import DependencyMissing
 from .init import Initialization, initialize_, model_spectrum, spectral_loss
 from .nn import S4D
 from .nn.optim import parameter_groups
@@ -82,6 +84,9 @@ def _compare(seed: int) -> tuple[Spectrum, dict[str, Spectrum], dict[str, Outcom
 
 def run(out: Path, console: Console) -> Path:
     """Print the comparison and draw it; returns the picture's path."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise DependencyMissing("the demo's picture needs matplotlib: pip install 'foretune[plot]'")
+    out.mkdir(parents=True, exist_ok=True)  # before the work, so that a folder that cannot be is known at once
     console.print(
         f"Task: is the 3 Hz wave loud or faint? {TRAIN} labelled sequences of 256 steps, {TEST} for the test.\n"
     )
@@ -103,7 +108,6 @@ def run(out: Path, console: Console) -> Path:
         cells = [f"{100 * means[arm][epoch]:.1f} %" for epoch in (0, EPOCHS // 2 - 1, EPOCHS - 1)]
         table.add_row(arm, f"{np.mean(losses):.2f}", *cells)
     console.print(table)
-    out.mkdir(parents=True, exist_ok=True)
     path = out / "demo.png"
     _draw(path, spectrum, spectra, means)
     console.print(f"Means over {SEEDS} seeds. The picture: {path}")

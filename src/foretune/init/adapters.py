@@ -129,6 +129,8 @@ def choose(found: list[Layer], layers: Layers) -> list[Layer]:
         return found[:1] if layers == "first" else found
     try:
         return [found[index] for index in layers]
+    except TypeError as error:
+        raise InputError(f"layers is {layers!r}; use 'first', 'all' or a list of positions") from error
     except IndexError as error:
         raise InputError(
             f"layers is {list(layers)}, but the module has {len(found)} state-space layers; count from 0"

@@ -18,7 +18,7 @@ from .match import model_spectrum, spectral_loss
 from .record import Initialization, Settings, Variant
 from .tune import tune
 
-__all__ = ["MARK", "initialize_", "remark", "verify"]
+__all__ = ["initialize_", "load_mark", "remark", "verify"]
 
 MARK = "_foretune_mark"
 # Survives a trip through half precision; a value drawn anew does not come this close.
@@ -31,6 +31,20 @@ class Mark:
 
     record: Initialization
     values: dict[str, Tensor] = field(repr=False)
+
+    def plain(self) -> dict[str, Any]:
+        """In types that `torch.load` accepts without being told to trust the file."""
+        record = {item.name: getattr(self.record, item.name) for item in dataclasses.fields(self.record)}
+        arrays = {name: torch.from_numpy(record[name].copy()) for name in ("frequencies", "strengths")}
+        return {"values": self.values, "record": record | arrays | {"settings": dataclasses.asdict(record["settings"])}}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Mark:
+        """The mark that `plain` was made from."""
+        record = dict(plain["record"])
+        arrays = {name: record[name].numpy() for name in ("frequencies", "strengths")}
+        record |= arrays | {"settings": Settings(**record["settings"])}
+        return cls(Initialization(**record), plain["values"])
 
 
 _MARKS: weakref.WeakSet[Mark] = weakref.WeakSet()
@@ -63,7 +77,9 @@ def initialize_(
     """
     if settings is not None and options:
         raise InputError(f"both settings and {', '.join(options)} are given; put all into one Settings")
-    chosen = settings or Settings.of(**options)
+    chosen = Settings.of(**options) if settings is None else settings
+    if not isinstance(chosen, Settings):
+        raise InputError(f"settings is a {type(chosen).__name__}; pass foretune.Settings, or single settings by name")
     records: list[Initialization] = []
     written: set[int] = set()
     for layer in choose(find_layers(module), layers):
@@ -115,7 +131,19 @@ def remark(module: nn.Module) -> None:
 
 def _save_mark(module: nn.Module, state: dict[str, Any], prefix: str, metadata: dict[str, Any]) -> None:
     """Let the mark travel in the metadata of a state dict, which adds no key to it."""
-    metadata["foretune"] = module.__dict__.get(MARK)
+    mark = module.__dict__.get(MARK)
+    if mark is not None:
+        metadata["foretune"] = mark.plain()
+
+
+def load_mark(module: nn.Module, metadata: dict[str, Any]) -> None:
+    """Take over the mark that came with a state dict, for layers that load one themselves."""
+    plain = metadata.get("foretune")
+    if plain is None:
+        return
+    if MARK not in module.__dict__:
+        module._register_state_dict_hook(_save_mark)
+    module.__dict__[MARK] = Mark.of(plain)
 
 
 def verify(module: nn.Module) -> None:
@@ -125,6 +153,10 @@ def verify(module: nn.Module) -> None:
     compiled or half-precision module, or one that loaded the state dict counts as initialized.
     """
     found = find_layers(module)
+    if any(tensor.is_meta for layer in found for tensor in layer.tensors().values()):
+        raise InitializationLost(
+            "the module is on the meta device, where nothing is kept; initialize_ it on a real one"
+        )
     marked = [(layer, mark) for layer in found if (mark := _mark_of(layer)) is not None]
     if not marked:
         names = ", ".join(layer.name or type(layer.module).__name__ for layer in found)
@@ -168,7 +200,7 @@ def _compare(layer: Layer, name: str, saved: Tensor) -> None:
 def _check_peaks(layer: Layer, record: Initialization) -> None:
     if record.variant != "construct":
         return
-    wanted = torch.as_tensor(record.frequencies, dtype=torch.float64)
+    wanted = torch.from_numpy(record.frequencies)
     present = peak_frequencies(layer.read().to(dtype=torch.float64)).cpu()  # (H, modes)
     off = (present.unsqueeze(-1) - wanted).abs().amin(1).amax(0) * record.length  # bins, worst head
     real = [t.dtype for t in layer.tensors().values() if t.is_floating_point()]

@@ -19,6 +19,8 @@ SHARPEST = 6  # Algorithm 4 gives the first six blocks the small damping
 
 
 def _select(spectrum: Spectrum, room: int, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    if room < 1:
+        raise InputError("the state has room for no frequency, which takes two states; enlarge it")
     wanted = room if settings.modes is None else settings.modes
     if wanted > room:
         raise InputError(f"modes is {wanted}, but the state has room for {room}; ask for fewer or enlarge the state")

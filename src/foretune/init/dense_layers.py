@@ -10,6 +10,7 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
+from ..errors import InputError
 from ..ssm import RealSSM
 from ..ssm.dissipative import contraction, generator_of
 from .adapters import Adapter, assign, has_tensors, recognise
@@ -17,6 +18,7 @@ from .s4_layers import wide
 
 __all__ = ["CONTRACTIVE", "LINEAR"]
 
+EDGE = 1e-9  # how close to -1 an eigenvalue may come
 REAL = 1e-6  # a real logarithm gives the matrix back up to this, relative to its size
 
 
@@ -26,9 +28,13 @@ def _read_linear(layer: Any) -> RealSSM:
 
 def _continuous(dt: Tensor, W: Tensor, W_in: Tensor) -> RealSSM:
     """The continuous system whose zero-order hold the layer is, with C = 1 since the readout sees the state."""
+    if not (W.isfinite().all() and W_in.isfinite().all()):
+        raise InputError("the recurrence holds a value that is not finite; initialize_ before training")
     found = _logarithm(W, W_in)
     if found is None:  # an eigenvalue on the negative half axis turns by π, which only the bilinear rule expresses
         eye = torch.eye(len(W), dtype=W.dtype, device=W.device)
+        if float(torch.linalg.svdvals(W + eye)[-1]) < EDGE:  # and that one not at -1 itself
+            W = W * (1 - EDGE)
         A = torch.linalg.solve(W + eye, 2 / dt * (W - eye))
         return RealSSM(dt, A, (W_in - dt / 2 * (A @ W_in)) / dt, torch.ones_like(W_in), "bilinear")
     A, B = found
@@ -41,8 +47,13 @@ def _logarithm(W: Tensor, W_in: Tensor) -> tuple[Tensor, Tensor] | None:
     block = np.eye(n + 1)
     block[:n, :n], block[:n, n] = W.cpu().numpy(), W_in.cpu().numpy()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # that it may be inaccurate, which is measured here
-        logarithm = scipy.linalg.logm(block)
+        warnings.simplefilter("ignore")  # that it may be inaccurate or not exist, which is measured here
+        try:
+            logarithm = scipy.linalg.logm(block)
+        except ValueError:  # so far from having one that it overflowed on the way
+            return None
+    if not np.isfinite(logarithm).all():
+        return None
     if not np.abs(scipy.linalg.expm(logarithm.real) - block).max() <= REAL * np.abs(block).max():
         return None
     real = torch.as_tensor(np.ascontiguousarray(logarithm.real), dtype=W.dtype, device=W.device)
@@ -66,5 +77,15 @@ def _write_contractive(layer: Any, ssm: RealSSM) -> None:
 LINEAR = Adapter(_read_linear, _write_linear, ("W", "W_in", "dt"))
 CONTRACTIVE = Adapter(_read_contractive, _write_contractive, ("generator", "W_in", "dt"))
 
-recognise(lambda module: has_tensors(module, "W", "W_in", "dt"), LINEAR)
-recognise(lambda module: has_tensors(module, "generator", "W_in", "dt"), CONTRACTIVE)
+
+def _single_input(module: Any, recurrence: str) -> bool:
+    """Whether it has a square recurrence, one input and one step: others may use the same names for other things."""
+    if not has_tensors(module, recurrence, "W_in", "dt"):
+        return False
+    states = module.W_in.numel()
+    shapes = {name: tuple(getattr(module, name).shape) for name in (recurrence, "W_in", "dt")}
+    return shapes == {recurrence: (states, states), "W_in": (states,), "dt": ()}
+
+
+recognise(lambda module: _single_input(module, "W"), LINEAR)
+recognise(lambda module: _single_input(module, "generator"), CONTRACTIVE)

@@ -23,7 +23,7 @@ PAIRS = 1024  # more pairs than this are sampled evenly: they share their modes,
 def _pairs(C: Tensor, B: Tensor) -> Tensor:
     """`C_on B_ni` for pairs of output and input, `(pairs, N)`, from `(O, N)` and `(N, I)`."""
     total = C.shape[0] * B.shape[1]
-    index = torch.linspace(0, total - 1, min(total, PAIRS), device=C.device).round().long()
+    index = torch.linspace(0, total - 1, min(total, PAIRS), dtype=torch.float64, device=C.device).round().long()
     return C[index // B.shape[1]] * B.T[index % B.shape[1]]
 
 
@@ -45,8 +45,15 @@ def _scale_output(layer: Any, factor: Tensor) -> None:
 def _mode_factor(old: DiagonalSSM, new: DiagonalSSM) -> Tensor:
     """How the residue of each mode changed; taken at the pair where it is largest, since all pairs change alike."""
     before, after = old.modes()[0], new.modes()[0].to(old.C)
+    return _ratio(after, before)
+
+
+def _ratio(after: Tensor, before: Tensor) -> Tensor:
+    """Of each column, where it is largest; 1 for a mode that no pair hears, which no factor can change."""
     row = before.abs().argmax(0, keepdim=True)
-    return (after.gather(0, row) / before.gather(0, row)).squeeze(0)
+    top, bottom = after.gather(0, row).squeeze(0), before.gather(0, row).squeeze(0)
+    deaf = bottom == 0
+    return torch.where(deaf, torch.ones_like(bottom), top / torch.where(deaf, torch.ones_like(bottom), bottom))
 
 
 def _read_lru(layer: Any) -> DiagonalSSM:
@@ -85,8 +92,7 @@ def _read_s5(layer: Any) -> DiagonalSSM:
 
 def _write_s5(layer: Any, ssm: DiagonalSSM) -> None:
     old = _read_s5(layer).to(dtype=ssm.dt.dtype)
-    row = old.C.abs().argmax(0, keepdim=True)
-    factor = ((ssm.B * ssm.C).gather(0, row) / old.C.gather(0, row)).squeeze(0)
+    factor = _ratio(ssm.B * ssm.C, old.C)
     assign(layer, log_step=ssm.step[0].log())
     A = ssm.A.squeeze(0)
     if has_tensors(layer, "Lambda_re", "Lambda_im"):

@@ -8,10 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..checks import as_batch, as_length
 from ..errors import InputError
 from ..spectra.spectrum import Spectrum, bins
 from ..ssm import DiagonalSSM, RealSSM
 from ..ssm.convolution import causal_convolution
+from ..ssm.values import as_real
 from .adapters import Parameters, find_layers
 
 __all__ = ["alignment", "distance", "model_spectrum", "power_of", "spectral_loss"]
@@ -29,6 +31,7 @@ def model_spectrum(model: Parameters | nn.Module, length: int, per_head: bool = 
         exact: the closed form |H(ω)|² of the infinite response at the same frequencies.
     """
     ssm = find_layers(model)[0].read() if isinstance(model, nn.Module) else model
+    length = as_length(length)
     if not isinstance(ssm, DiagonalSSM | RealSSM):
         raise InputError(f"model is a {type(model).__name__}; pass a parameter set or a torch module")
     with torch.no_grad():
@@ -49,8 +52,6 @@ def _parts(ssm: Parameters) -> list[Parameters]:
 
 def power_of(ssm: Parameters, length: int, exact: bool = False) -> Tensor:
     """`(H, K)`, differentiable in the parameters."""
-    if length < 1:
-        raise InputError(f"length is {length}; it must be at least 1")
     if exact:
         omega = 2 * torch.pi * torch.arange(bins(length), dtype=torch.float64) / length
         transformed = ssm.frequency_response(omega)
@@ -78,18 +79,24 @@ def spectral_loss(model: Any, task: Any) -> float | Tensor:
     a, b = (_power(side, like) for side in (model, task))
     if a.shape[-1] != b.shape[-1]:
         raise InputError(f"the spectra have {a.shape[-1]} and {b.shape[-1]} frequencies; measure both at one length")
-    for side in (a, b):
-        if (side.amax(-1) == 0).any():
-            raise InputError("a spectrum is 0 at every frequency, so it has no shape to compare")
     loss = distance(a, b)
     return loss if tensors or loss.ndim else float(loss)
 
 
 def _power(side: Any, like: Tensor) -> Tensor:
+    """Power in float32 or better, of which every row has a shape."""
+    power = as_real(side.power if isinstance(side, Spectrum) else side, "a spectrum")
+    if power.ndim == 0 or power.shape[-1] == 0:
+        raise InputError(f"a spectrum has shape {tuple(power.shape)}; pass one value for each frequency")
+    if not torch.isfinite(power).all() or (power < 0).any():
+        raise InputError("a spectrum holds a value that is not finite or below 0; power is finite and at least 0")
+    if (power.amax(-1) == 0).any():
+        raise InputError("a spectrum is 0 at every frequency, so it has no shape to compare")
     if isinstance(side, Tensor):
-        return side
-    power = side.power if isinstance(side, Spectrum) else np.asarray(side, dtype=np.float64)
-    return torch.tensor(power, dtype=like.dtype, device=like.device)
+        return power
+    # Into the tensor's precision only once it cannot over- or underflow there.
+    precision = as_real(like, "a spectrum").dtype
+    return (power / power.amax(-1, keepdim=True)).to(like.device, precision)
 
 
 def distance(a: Tensor, b: Tensor) -> Tensor:
@@ -109,9 +116,14 @@ def alignment(h: Any, C: Any) -> float:
         h: impulse response `(L,)`.
         C: cross-covariance of input and target, `(L,)` or `(L, d)`.
     """
-    response, covariance = (torch.as_tensor(side).detach().to(torch.float64) for side in (h, C))
-    columns = covariance.unsqueeze(-1) if covariance.ndim == 1 else covariance
-    if response.ndim != 1 or columns.ndim != 2 or len(columns) != len(response):
-        raise InputError(f"h has shape {tuple(response.shape)} and C {tuple(covariance.shape)}; pass (L,) and (L, d)")
-    filtered = causal_convolution(columns.T, response)
+    response, columns = (_columns(side, name) for side, name in ((h, "h"), (C, "C")))
+    if response.shape[1] != 1 or np.ndim(h) != 1 or len(columns) != len(response):
+        raise InputError(f"h has shape {np.shape(h)} and C {np.shape(C)}; pass (L,) and (L, d)")
+    filtered = causal_convolution(columns.T.contiguous(), response[:, 0].to(columns.device))
     return float(filtered.square().sum() / len(response))
+
+
+def _columns(side: Any, name: str) -> Tensor:
+    """As finite float64 `(L, d)`."""
+    values = side if isinstance(side, Tensor) else np.asarray(side)
+    return as_batch(values[:, None] if values.ndim == 1 else values, name)[:, :, 0]

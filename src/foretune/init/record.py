@@ -51,16 +51,19 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("damping", "gain", "real_damping", "real_gain"):
-            low, high = getattr(self, name)
-            if not 0 <= low <= high:
-                raise InputError(f"{name} is ({low}, {high}); pass two values with 0 <= first <= second")
+            pair = getattr(self, name)
+            if np.shape(pair) != (2,) or not 0 <= pair[0] <= pair[1]:
+                shown = f"({pair[0]}, {pair[1]})" if np.shape(pair) == (2,) else repr(pair)
+                raise InputError(f"{name} is {shown}; pass two values with 0 <= first <= second")
         if self.gains not in get_args(Gains):
             raise InputError(f"gains is {self.gains!r}; use one of {', '.join(get_args(Gains))}")
         for name, least in (("modes", 1), ("min_separation", 1), ("steps", 1)):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"{name} is {value}; it must be at least {least}")
-        if self.lr <= 0 or (self.max_width is not None and self.max_width <= 0):
+            if value is None and name == "modes":
+                continue
+            if not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"{name} is {value!r}; it must be a whole number and at least {least}")
+        if not self.lr > 0 or (self.max_width is not None and self.max_width <= 0):
             raise InputError(f"lr is {self.lr} and max_width {self.max_width}; both must be above 0")
 
     @classmethod

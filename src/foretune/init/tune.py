@@ -48,7 +48,9 @@ def tune(
         )
     if not isinstance(spectrum, Spectrum) or spectrum.power.ndim != 1:
         raise InputError("spectrum must be one Spectrum with power (length // 2 + 1,); see task_spectrum")
-    chosen = settings or Settings.of(**options)
+    chosen = Settings.of(**options) if settings is None else settings
+    if not isinstance(chosen, Settings):
+        raise InputError(f"settings is a {type(chosen).__name__}; pass foretune.Settings, or single settings by name")
     started = time.perf_counter()
     with torch.no_grad():
         tuned, frequencies, strengths = _peaks(_detached(ssm), spectrum, chosen)

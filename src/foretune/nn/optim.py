@@ -28,7 +28,7 @@ def parameter_groups(
             continue
         name, group_lr, decay = ("ssm", rate, 0.0) if id(parameter) in ssm else ("model", lr, weight_decay)
         hints = getattr(parameter, "_optim", {})
-        own_lr = hints.get("lr", group_lr) if ssm_lr is None else group_lr
+        own_lr = group_lr if name == "ssm" and ssm_lr is not None else hints.get("lr", group_lr)
         key = (name, own_lr, hints.get("weight_decay", decay))
         groups.setdefault(key, []).append(parameter)
     return [

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
-from ..init.apply import MARK
+from ..init.apply import load_mark
 from ..ssm import DiagonalSSM
 from ..ssm.convolution import causal_convolution
 from ..ssm.defaults import Steps
@@ -28,12 +28,14 @@ class S4DKernel(nn.Module):
         rows = d_model if n_ssm is None else n_ssm
         if rows < 1 or d_model % rows:
             raise InputError(f"n_ssm is {n_ssm}; it must divide d_model, {d_model}")
-        seed = int(torch.randint(2**31, ()))  # so that torch.manual_seed decides
-        ssm = DiagonalSSM.s4d_lin(d_model, d_state, seed, dt).to(dtype=torch.get_default_dtype())
-        self.log_dt = nn.Parameter(ssm.dt.log())  # (H,)
-        self.log_A_real = nn.Parameter((-ssm.A[:rows].real).log())  # (S, N/2)
-        self.A_imag = nn.Parameter(ssm.A[:rows].imag.clone())  # (S, N/2)
-        self.C = nn.Parameter(torch.view_as_real(ssm.C).clone())  # (H, N/2, 2)
+        home = torch.empty(0).device
+        with torch.device("cpu"):  # a parameter set needs values, which the meta device has not
+            seed = int(torch.randint(2**31, ()))  # so that torch.manual_seed decides
+            ssm = DiagonalSSM.s4d_lin(d_model, d_state, seed, dt).to(dtype=torch.get_default_dtype())
+        self.log_dt = nn.Parameter(ssm.dt.log().to(home))  # (H,)
+        self.log_A_real = nn.Parameter((-ssm.A[:rows].real).log().to(home))  # (S, N/2)
+        self.A_imag = nn.Parameter(ssm.A[:rows].imag.clone().to(home))  # (S, N/2)
+        self.C = nn.Parameter(torch.view_as_real(ssm.C).clone().to(home))  # (H, N/2, 2)
 
     def forward(self, length: int) -> Tensor:
         """The kernel `k_0 .. k_{L-1}` of each head, `(H, L)`, in float32 or better."""
@@ -46,9 +48,7 @@ class S4DKernel(nn.Module):
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
-        mark = local_metadata.get("foretune")
-        if mark is not None:
-            self.__dict__[MARK] = mark
+        load_mark(self, local_metadata)
 
 
 class S4D(nn.Module):
@@ -81,6 +81,10 @@ class S4D(nn.Module):
         """The SSM part with the skip: `k * u + D u`."""
         if u.ndim < 2 or u.shape[-2] != len(self.D):
             raise InputError(f"u has shape {tuple(u.shape)}; this layer takes (..., {len(self.D)}, length)")
+        if u.shape[-1] == 0 or not u.is_floating_point():
+            raise InputError(
+                f"u is {u.dtype} {tuple(u.shape)}; pass real floats with at least one step, as by u.float()"
+            )
         inputs = _wide(u)
         y = causal_convolution(inputs, self.kernel(u.shape[-1]))
         return torch.addcmul(y, inputs, _wide(self.D).unsqueeze(-1)).to(u.dtype)

@@ -37,9 +37,13 @@ class Spectrum:
 
     def __post_init__(self) -> None:
         given = self.power.detach().double().cpu().numpy() if isinstance(self.power, Tensor) else self.power
-        power = np.array(given, dtype=np.float64)
-        if int(self.length) != self.length or self.length < 1:
-            raise InputError(f"length is {self.length}; pass the sequence length, a whole number of at least 1")
+        try:
+            power = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"power is {given!r}; pass one real number for each frequency") from error
+        whole = isinstance(self.length, int | float | np.number) and np.isfinite(self.length)
+        if not whole or int(self.length) != self.length or self.length < 1:
+            raise InputError(f"length is {self.length!r}; pass the sequence length, a whole number of at least 1")
         if power.ndim < 1 or power.shape[-1] != bins(int(self.length)):
             raise InputError(
                 f"power has shape {power.shape}, but a sequence of length {self.length} has "

@@ -6,7 +6,7 @@ streaming are the same code; in memory, the batches are slices of the array.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -68,12 +68,21 @@ def task_spectrum_from_batches(
     0 and drops out. Batches may come in any order.
     """
     estimator = Estimator(method, eps, ridge, classes)
-    for X, y in batches:
+    for X, y in _pairs(batches):
         batch = checks.as_batch(X, first=estimator.samples)
         checks.same_length(batch, y)
         real = method == "cross" and classes is None and (estimator.real or checks.is_real_target(y))
         estimator.update(batch, checks.as_real_targets(y) if real else estimator.code(y))
     return estimator.spectrum()
+
+
+def _pairs(batches: Any) -> Iterator[tuple[Any, Any]]:
+    if not isinstance(batches, Iterable):
+        raise InputError(f"batches is a {type(batches).__name__}; pass an iterable of (X, y)")
+    for batch in batches:
+        if not isinstance(batch, tuple | list) or len(batch) != 2:
+            raise InputError(f"a batch is a {type(batch).__name__}; pass an iterable of (X, y) pairs")
+        yield batch[0], batch[1]
 
 
 class Estimator:
@@ -82,11 +91,13 @@ class Estimator:
     def __init__(self, method: Method, eps: float, ridge: float, classes: Sequence[Hashable] | None = None) -> None:
         if method not in ("fisher", "cross"):
             raise InputError(f"method is {method!r}; use 'fisher' or 'cross'")
-        if eps <= 0 or ridge < 0:
+        if not (eps > 0 and ridge >= 0):  # NaN is neither
             raise InputError(f"eps is {eps} and ridge {ridge}; eps must be above 0 and ridge at least 0")
         self.method, self.eps, self.ridge = method, eps, ridge
         self.closed = classes is not None
-        self.known = {label: code for code, label in enumerate(classes or ())}
+        self.known: dict[Hashable, int] = {}
+        if classes is not None:
+            checks.code_labels(classes, self.known)
         self.samples = 0
         self.shape: torch.Size | None = None  # (L, C)
         self.moments: ClassMoments | CrossMoments | None = None
@@ -105,6 +116,10 @@ class Estimator:
             raise InputError(
                 f"a batch has sequences of (length, channels) {tuple(batch.shape[1:])}, those before it "
                 f"{tuple(self.shape)}; pad or cut all to one length"
+            )
+        if self.moments is not None and self.real != (targets.ndim == 2):
+            raise InputError(
+                "some batches have labels and others real targets; pass targets as floats (samples, d) in every batch"
             )
         self.shape, self.samples = batch.shape[1:], self.samples + len(batch)
         features = (log_power(batch, self.eps) if self.method == "fisher" else batch).flatten(1)

@@ -9,6 +9,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from .values import full_precision
 
 __all__ = ["causal_convolution", "transform_length"]
 
@@ -40,7 +43,8 @@ def causal_convolution(u: Tensor, kernel: Tensor) -> Tensor:
     length = u.shape[-1]
     if u.numel() <= TINY:
         rows = torch.nn.functional.pad(kernel, (length - 1, 0)).unfold(-1, length, 1)  # (..., L, L): k_{t-L+1} .. k_t
-        return (rows @ u.flip(-1).unsqueeze(-1)).squeeze(-1)
+        with full_precision(u):
+            return (rows @ u.flip(-1).unsqueeze(-1)).squeeze(-1)
     size = transform_length(length)
     transformed = torch.fft.rfft(u, n=size) * torch.fft.rfft(kernel, n=size)
     return torch.fft.irfft(transformed, n=size)[..., :length]
@@ -66,6 +70,7 @@ class _HeadwiseConvolution(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """A convolution's adjoint is a correlation: the other factor's transform, conjugated."""
         (gradient,) = gradients

@@ -8,14 +8,24 @@ from torch import Tensor
 
 from ..errors import InputError
 
-__all__ = ["bandwidth", "bandwidth_probability", "count", "fourier", "inv", "legs", "lin", "random_heads"]
+__all__ = [
+    "bandwidth",
+    "bandwidth_probability",
+    "biased_heads",
+    "count",
+    "fourier",
+    "inv",
+    "legs",
+    "lin",
+    "random_heads",
+]
 
 Steps = tuple[float, float] | float
 
 
 def count(state: int) -> int:
     """How many complex modes `state` states are."""
-    if state < 2 or state % 2:
+    if not isinstance(state, int | np.integer) or state < 2 or state % 2:
         raise InputError(f"state is {state}; it counts modes with their conjugates, so it must be even and at least 2")
     return state // 2
 
@@ -47,15 +57,26 @@ def _damped(imaginary: np.ndarray) -> Tensor:
 
 def random_heads(heads: int, modes: int, seed: int, dt: Steps) -> tuple[Tensor, Tensor]:
     """Log-uniform time steps `(H,)` and complex normal output weights `(H, modes)`."""
-    if heads < 1:
-        raise InputError(f"heads is {heads}; there must be at least one")
+    _check_heads(heads)
     low, high = (dt, dt) if isinstance(dt, float | int) else dt
-    if not 0 < low <= high:
+    if not 0 < low <= high < math.inf:
         raise InputError(f"dt is {dt}; pass one step above 0, or (smallest, largest)")
     generator = torch.Generator().manual_seed(seed)
     uniform = torch.rand(heads, generator=generator, dtype=torch.float64)
     steps = torch.exp(math.log(low) + uniform * (math.log(high) - math.log(low)))
     return steps, torch.randn(heads, modes, generator=generator, dtype=torch.complex128)
+
+
+def _check_heads(heads: int) -> None:
+    if not isinstance(heads, int | np.integer) or heads < 1:
+        raise InputError(f"heads is {heads!r}; there must be at least one")
+
+
+def biased_heads(heads: int, first: int, modes: int, seed: int) -> tuple[Tensor, Tensor]:
+    """`Im A = π {first, first + 1, …}` for each head, `(H, modes)`, and real normal output weights `(H, modes)`."""
+    _check_heads(heads)
+    C = torch.randn(heads, modes, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.pi * torch.arange(first, first + modes, dtype=torch.float64).repeat(heads, 1), C
 
 
 def fourier(state: int) -> tuple[Tensor, Tensor]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..checks import as_length
 from ..errors import InputError
 from . import defaults, discretize
 from .geometric import geometric_sum
+from .values import as_complex, as_omega, as_real
 
 __all__ = ["DiagonalSSM"]
 
@@ -36,6 +38,9 @@ class DiagonalSSM:
     rule: discretize.Rule = "zoh"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "dt", as_real(self.dt, "dt"))
+        for name in ("A", "B", "C"):
+            object.__setattr__(self, name, as_complex(getattr(self, name), name))
         heads, modes = self.C.shape if self.C.ndim == 2 else (0, 0)
         good = heads > 0 and modes > 0 and self.A.ndim == 2 and self.A.shape == self.B.shape
         good = good and self.A.shape[1] == modes and heads % self.A.shape[0] == 0
@@ -81,7 +86,7 @@ class DiagonalSSM:
 
     def impulse_response(self, length: int) -> Tensor:
         """`k_0 .. k_{L-1}` of each head, `(H, L)`."""
-        return geometric_sum(*self.modes(), length)
+        return geometric_sum(*self.modes(), as_length(length))
 
     def frequency_response(self, omega: Tensor) -> Tensor:
         """`H(ω) = Σ_t k_t e^{-iωt}` of the infinite response in closed form, complex `(H, K)`; ω in radians per step."""
@@ -91,7 +96,7 @@ class DiagonalSSM:
                 f"a mode grows (largest |Ā| is {log_ratio.real.exp().max().item():.6g}), so its infinite response has no "
                 "spectrum; use the truncated one (exact=False)"
             )
-        turn = torch.exp(-1j * torch.as_tensor(omega, device=self.C.device).to(self.C.real.dtype))
+        turn = torch.exp(-1j * as_omega(omega, self.C.real))
         ratio = torch.exp(log_ratio)
         pieces = turn.split(max(1, BLOCK // coefficients.numel()))
         return torch.cat([_two_sided(w[:, None, None], coefficients, ratio) for w in pieces]).T
@@ -106,7 +111,8 @@ class DiagonalSSM:
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> DiagonalSSM:
-        """The same set elsewhere; `dtype` is the real one, such as `torch.float32`."""
+        """The same set elsewhere; `dtype` is the real one, at least `torch.float32`."""
+        dtype = None if dtype is None else torch.promote_types(dtype, torch.float32)
         complex_dtype = None if dtype is None else dtype.to_complex()
         moved = {name: getattr(self, name).to(device=device, dtype=complex_dtype) for name in ("A", "B", "C")}
         return self.replace(dt=self.dt.to(device=device, dtype=dtype), **moved)
@@ -129,26 +135,29 @@ class DiagonalSSM:
     @classmethod
     def low_frequency(cls, heads: int = 1, state: int = 64, seed: int = 0) -> DiagonalSSM:
         """The paper's low-frequency SSM: Δ = 0.5/N, Im A = π{0 .. N/2-1}, C real normal."""
-        modes = torch.arange(defaults.count(state))
-        return cls._biased(modes, 0.5 / state, heads, seed)
+        return cls._biased(0, 0.25 / defaults.count(state), heads, state, seed)
 
     @classmethod
     def high_frequency(cls, heads: int = 1, state: int = 64, seed: int = 0) -> DiagonalSSM:
         """The paper's high-frequency SSM: Δ = 1/N, Im A = π{N/2 .. N-1}, C real normal."""
-        modes = torch.arange(defaults.count(state)) + state // 2
-        return cls._biased(modes, 1 / state, heads, seed)
+        return cls._biased(state // 2, 0.5 / defaults.count(state), heads, state, seed)
 
     @classmethod
     def _random(cls, A: Tensor, heads: int, seed: int, dt: defaults.Steps) -> DiagonalSSM:
-        steps, C = defaults.random_heads(heads, len(A), seed, dt)
-        rows = A.repeat(heads, 1)
-        return cls(steps, rows, torch.ones_like(rows), C)
+        home = torch.empty(0).device
+        with torch.device("cpu"):  # where the generator draws, whatever the default device
+            steps, C = defaults.random_heads(heads, len(A), seed, dt)
+            rows = A.repeat(heads, 1)
+            return cls(steps, rows, torch.ones_like(rows), C).to(home)
 
     @classmethod
-    def _biased(cls, modes: Tensor, dt: float, heads: int, seed: int) -> DiagonalSSM:
-        C = torch.randn(heads, len(modes), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-        A = torch.complex(torch.full_like(C, -0.5), (torch.pi * modes).to(C).expand_as(C).contiguous())
-        return cls(torch.full((heads,), dt, dtype=torch.float64), A, torch.ones_like(A), torch.complex(C, 0 * C))
+    def _biased(cls, first: int, dt: float, heads: int, state: int, seed: int) -> DiagonalSSM:
+        home, count = torch.empty(0).device, defaults.count(state)
+        with torch.device("cpu"):
+            imag, C = defaults.biased_heads(heads, first, count, seed)
+            A = torch.complex(torch.full_like(C, -0.5), imag)
+            steps = torch.full((heads,), dt, dtype=torch.float64)
+            return cls(steps, A, torch.ones_like(A), torch.complex(C, 0 * C)).to(home)
 
 
 def _two_sided(turn: Tensor, c: Tensor, ratio: Tensor) -> Tensor:

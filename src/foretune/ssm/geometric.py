@@ -10,6 +10,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from .values import full_precision
 
 __all__ = ["geometric_sum"]
 
@@ -28,14 +31,13 @@ def geometric_sum(coefficients: Tensor, exponents: Tensor, length: int) -> Tenso
     Returns:
         Real `(H, L)`.
     """
-    if exponents.numel() * length <= TINY:
-        table = torch.exp(exponents.unsqueeze(-1) * torch.arange(length, device=exponents.device))
-        return 2 * (coefficients.unsqueeze(1) @ table).real.squeeze(1)
-    if exponents.numel() * length <= SMALL:
-        whole: Tensor = _TableSum.apply(coefficients, exponents, length)
-        return whole
-    factored: Tensor = _FactoredSum.apply(coefficients, exponents, length)
-    return factored
+    with full_precision(exponents):
+        if exponents.numel() * length <= TINY:
+            table = torch.exp(exponents.unsqueeze(-1) * torch.arange(length, device=exponents.device))
+            return 2 * (coefficients.unsqueeze(1) @ table).real.squeeze(1)
+        form = _TableSum if exponents.numel() * length <= SMALL else _FactoredSum
+        response: Tensor = form.apply(coefficients, exponents, length)
+        return response
 
 
 class _TableSum(torch.autograd.Function):
@@ -49,6 +51,7 @@ class _TableSum(torch.autograd.Function):
         return torch.bmm(c.unsqueeze(1), table).real.squeeze(1) * 2
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         (gradient,) = gradients
         c, table = ctx.saved_tensors
@@ -75,20 +78,23 @@ class _FactoredSum(torch.autograd.Function):
         return (weighted.transpose(-1, -2) @ right).flatten(-2)[..., :length].contiguous()
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         """With S = Σ_t g_t aᵗ and S' = Σ_t t g_t aᵗ, the gradients are 2 S̄ for c and 2 (c S')‾ for z."""
         (gradient,) = gradients
         c, left, right = ctx.saved_tensors
         coarse, fine = left.shape[-1], right.shape[-1]
         padded = torch.nn.functional.pad(gradient, (0, coarse * fine - ctx.length)).unflatten(-1, (coarse, fine))
-        plain = padded @ right.transpose(-1, -2)  # (H, L/T, 2N)
+        with full_precision(gradient):
+            plain = padded @ right.transpose(-1, -2)  # (H, L/T, 2N)
         for_c = for_z = None
         if ctx.needs_input_grad[0]:
             for_c = 2 * _contract(left, plain).conj_physical()
         if ctx.needs_input_grad[1]:
             j = torch.arange(fine, dtype=right.dtype, device=right.device)
             i = torch.arange(coarse, dtype=right.dtype, device=right.device) * fine
-            moment = (padded * j) @ right.transpose(-1, -2) + plain * i.unsqueeze(-1)
+            with full_precision(gradient):
+                moment = (padded * j) @ right.transpose(-1, -2) + plain * i.unsqueeze(-1)
             for_z = 2 * (c * _contract(left, moment)).conj_physical()
         return for_c, for_z, None
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..checks import as_length
 from ..errors import InputError
 from . import defaults, discretize
 from .final_state import krylov
+from .values import as_omega, as_real
 
 __all__ = ["RealSSM"]
 
@@ -36,7 +38,9 @@ class RealSSM:
     rule: discretize.Rule = "zoh"
 
     def __post_init__(self) -> None:
-        n = len(self.B)
+        for name in ("dt", "A", "B", "C"):
+            object.__setattr__(self, name, as_real(getattr(self, name), name))
+        n = self.B.numel()
         if self.dt.ndim or self.A.shape != (n, n) or self.B.shape != (n,) or self.C.shape != (n,):
             shapes = {name: tuple(getattr(self, name).shape) for name in ("dt", "A", "B", "C")}
             raise InputError(f"shapes are {shapes}; pass a scalar dt, A (N, N), B (N,) and C (N,)")
@@ -63,7 +67,7 @@ class RealSSM:
     def impulse_response(self, length: int) -> Tensor:
         """`k_0 .. k_{L-1}`, `(1, L)`: one head."""
         A, B, C = self.discretized()
-        return (C @ krylov(A, B, length)).unsqueeze(0)
+        return (C @ krylov(A, B, as_length(length))).unsqueeze(0)
 
     def frequency_response(self, omega: Tensor) -> Tensor:
         """`H(ω) = C (I - Ā e^{-iω})⁻¹ B̄`, complex `(1, K)`; ω in radians per step."""
@@ -74,7 +78,7 @@ class RealSSM:
                 f"the recurrence grows (spectral radius {radius:.6g}), so its infinite response has no spectrum; "
                 "use the truncated one (exact=False)"
             )
-        turn = torch.exp(-1j * torch.as_tensor(omega, device=A.device).to(self.A.dtype))
+        turn = torch.exp(-1j * as_omega(omega, self.A))
         eye = torch.eye(self.state, dtype=A.dtype, device=A.device)
         pieces = turn.split(max(1, BLOCK // A.numel()))
         states = [torch.linalg.solve(eye - w[:, None, None] * A, B.expand(len(w), -1)) for w in pieces]

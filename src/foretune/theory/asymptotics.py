@@ -16,14 +16,14 @@ from torch import Tensor
 
 from .. import checks
 from ..errors import InputError
-from .kernel import as_length, as_response, toeplitz_matrix
+from .kernel import as_response, toeplitz_matrix
 
 __all__ = ["fourier_deviation", "grid_response", "singular_value_deviation", "singular_values"]
 
 
 def singular_values(h: checks.Arrays, L: int) -> np.ndarray:
     """Singular values of `T_h`, largest first, `(L,)`."""
-    return torch.linalg.svdvals(toeplitz_matrix(as_response(h).cpu(), as_length(L))).numpy()
+    return torch.linalg.svdvals(toeplitz_matrix(as_response(h).cpu(), checks.as_length(L, "L"))).numpy()
 
 
 def singular_value_deviation(h: checks.Arrays, L: int) -> float:
@@ -35,7 +35,7 @@ def singular_value_deviation(h: checks.Arrays, L: int) -> float:
         h: impulse response, all of it that matters: `H` is its transform, also beyond L.
         L: sequence length.
     """
-    magnitude = np.sort(np.abs(grid_response(as_response(h).cpu(), as_length(L)).numpy()))[::-1]
+    magnitude = np.sort(np.abs(grid_response(as_response(h).cpu(), checks.as_length(L, "L")).numpy()))[::-1]
     return float(np.linalg.norm(singular_values(h, L) - magnitude) / np.linalg.norm(magnitude))
 
 
@@ -46,7 +46,7 @@ def fourier_deviation(h: checks.Arrays, L: int) -> float:
     `‖T_hᵀ T_h - C_hᵀ C_h‖_F / ‖T_hᵀ T_h‖_F`, so it vanishes as L grows. How well a single singular vector resembles a
     single frequency is not such a measure: within a nearly constant stretch of |H| any mixture will do.
     """
-    T = _nonzero(toeplitz_matrix(as_response(h).cpu(), as_length(L)))
+    T = _nonzero(toeplitz_matrix(as_response(h).cpu(), checks.as_length(L, "L")))
     gains = torch.fft.fft(T, dim=1, norm="ortho").abs().square().sum(0)  # ‖T_h f_j‖²
     total = (T.T @ T).square().sum()
     return math.sqrt(max(0.0, float(1 - gains.square().sum() / total)))

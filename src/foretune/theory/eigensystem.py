@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .. import checks
 from ..errors import InputError
-from .kernel import as_length, as_response, as_samples, toeplitz_matrix
+from .kernel import as_response, as_samples, toeplitz_matrix
 
 __all__ = ["Eigensystem", "as_targets", "cross_moment", "eigensystem", "second_moment"]
 
@@ -58,7 +58,7 @@ def eigensystem(h: checks.Arrays, L: int, covariance: checks.Arrays | None = Non
 
     Eigenvalues that are lost in the rounding of the SVD are 0.
     """
-    operator = toeplitz_matrix(as_response(h).cpu(), as_length(L))
+    operator = toeplitz_matrix(as_response(h).cpu(), checks.as_length(L, "L"))
     inverse = None
     if covariance is not None:
         root, inverse = _roots(_as_covariance(covariance, len(operator)))

@@ -89,11 +89,11 @@ def agreement(predicted: checks.Arrays, measured: checks.Arrays, neighbours: int
     columns = _unit(right[:, :modes])
     if neighbours == 0:
         return (_unit(left[:, :modes]) * columns).sum(0).abs().clamp(max=1).cpu().numpy()
-    found = torch.empty(modes, dtype=torch.float64)
+    found = left.new_empty(modes)
     for mode in range(modes):
         span = left[:, max(0, mode - neighbours) : mode + neighbours + 1]
         found[mode] = (torch.linalg.qr(_unit(span))[0].T @ columns[:, mode]).norm()
-    return found.clamp(max=1).numpy()
+    return found.clamp(max=1).cpu().numpy()
 
 
 def _unit(functions: torch.Tensor) -> torch.Tensor:

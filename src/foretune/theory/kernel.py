@@ -45,7 +45,8 @@ class SSMKernel:
 
     def __call__(self, U: Array, V: Array | None = None) -> Any:
         """A number for two sequences, otherwise an array of the type of `U`, with an axis for each set."""
-        left, right = (side if np.ndim(side) > 1 else side[None] for side in (U, U if V is None else V))
+        sides = (side if isinstance(side, Tensor) else np.asarray(side) for side in (U, U if V is None else V))
+        left, right = (side if side.ndim > 1 else side[None] for side in sides)
         matrix: Any = gram(self.h, left, right)
         if np.ndim(U) == 1:
             matrix = matrix[0]
@@ -77,7 +78,7 @@ def gram(h: checks.Arrays, U: Array, V: Array | None = None) -> Array:
 def toeplitz(h: Array, L: int | None = None) -> Array:
     """The lower-triangular `(L, L)` matrix `T_h`; L is the length of `h` where it is not given."""
     response = as_response(h)
-    return as_like(toeplitz_matrix(response, len(response) if L is None else as_length(L)), h)
+    return as_like(toeplitz_matrix(response, len(response) if L is None else checks.as_length(L, "L")), h)
 
 
 def toeplitz_matrix(response: Tensor, L: int) -> Tensor:
@@ -125,13 +126,6 @@ def as_samples(U: Any, name: str = "U", length: int | None = None) -> Tensor:
     if length is not None and samples.shape[1] != length:
         raise InputError(f"{name} has sequences of length {samples.shape[1]}, not {length}; make them equally long")
     return samples[:, :, 0]
-
-
-def as_length(L: Any) -> int:
-    """A sequence length: a whole number of at least 1."""
-    if isinstance(L, bool) or not isinstance(L, int | np.integer) or L < 1:
-        raise InputError(f"L is {L!r}; pass the sequence length, a whole number of at least 1")
-    return int(L)
 
 
 def as_like(result: Tensor, given: Any) -> Any:

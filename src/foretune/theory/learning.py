@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from .. import checks
 from ..errors import InputError
@@ -107,17 +108,20 @@ def _effective_ridge(eta: np.ndarray, P: float, ridge: float) -> float:
 
 def as_sizes(sizes: Any) -> np.ndarray:
     """Training set sizes as float64 `(S,)`, each at least 1."""
-    values = np.atleast_1d(np.asarray(sizes, dtype=np.float64))
+    try:
+        values = np.atleast_1d(np.asarray(sizes, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sizes are {sizes!r}; pass a list of training set sizes, each at least 1") from error
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values < 1).any():
         raise InputError(f"sizes are {sizes}; pass a list of training set sizes, each at least 1")
     return values
 
 
 def _nonnegative(values: Any, name: str) -> np.ndarray:
-    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=np.float64)
+    array = values if isinstance(values, Tensor) else np.asarray(values)
     if array.ndim != 1 or not len(array):
-        raise InputError(f"{name} has shape {array.shape}; pass one value for each mode")
-    clean = checks.as_batch(array[None], name)[0, :, 0].numpy()
+        raise InputError(f"{name} has shape {tuple(array.shape)}; pass one value for each mode")
+    clean = checks.as_batch(array[None], name)[0, :, 0].cpu().numpy()
     if (clean < 0).any():
         raise InputError(f"{name} holds {clean.min()}; every value must be at least 0")
     return clean

@@ -71,7 +71,7 @@ def kernel_regression_curve(
     """
     samples = as_samples(U).cpu()
     targets = as_targets(Y, "Y", len(samples))
-    order, place = np.unique(as_sizes(sizes).astype(int), return_inverse=True)
+    order, place = np.unique(_whole(as_sizes(sizes)), return_inverse=True)
     held_out = len(samples) - order[-1] if test_size is None else test_size
     if held_out < 1 or held_out + order[-1] > len(samples):
         raise InputError(
@@ -95,10 +95,17 @@ def kernel_regression_curve(
     return RegressionCurve(order[place], errors[:, place])
 
 
+def _whole(sizes: np.ndarray) -> np.ndarray:
+    whole = sizes.astype(int)
+    if (whole != sizes).any():
+        raise InputError(f"sizes hold {sizes[whole != sizes][0]}; training sets have whole numbers of samples")
+    return whole
+
+
 def _nested_weights(F: Tensor, Y: Tensor, sizes: list[int], ridge: float) -> Tensor:
     """Weights in feature space after each size, `(L, S·d)`."""
     length = F.shape[1]
-    moment, cross, done = torch.zeros(length, length, dtype=F.dtype), torch.zeros(length, Y.shape[1], dtype=F.dtype), 0
+    moment, cross, done = F.new_zeros(length, length), F.new_zeros(length, Y.shape[1]), 0
     columns = []
     for P in sizes:
         if length >= P:
@@ -114,7 +121,9 @@ def _nested_weights(F: Tensor, Y: Tensor, sizes: list[int], ridge: float) -> Ten
 def _solve(matrix: Tensor, right: Tensor, shift: float) -> Tensor:
     """`(matrix + shift)⁻¹ right`; the pseudo-inverse where that is singular."""
     if shift > 0:
-        factor, failed = torch.linalg.cholesky_ex(matrix + shift * torch.eye(len(matrix), dtype=matrix.dtype))
+        factor, failed = torch.linalg.cholesky_ex(
+            matrix + shift * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
+        )
         if not failed:
             return torch.cholesky_solve(right, factor)
     values, vectors = torch.linalg.eigh(matrix)
