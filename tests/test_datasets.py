@@ -118,7 +118,9 @@ def test_stratified_subsets_keep_the_proportions_and_stay_nested(rng):
     assert not np.array_equal(part, ft.datasets.subset_indices(1000, 1.0, 6, labels))
 
 
-@pytest.mark.parametrize(("ratio", "seed"), [(0, 0), (1.5, 0), (float("nan"), 0), (0.5, -1), (0.5, 1.5), (0.5, True)])
+@pytest.mark.parametrize(
+    ("ratio", "seed"), [(0, 0), (1.5, 0), ("half", 0), (None, 0), (float("nan"), 0), (0.5, -1), (0.5, 1.5), (0.5, True)]
+)
 def test_impossible_subsets_are_refused(ratio, seed):
     with pytest.raises(ft.InputError, match=f"{ratio if seed == 0 else seed}"):
         ft.datasets.subset_indices(10, ratio, seed)
@@ -231,3 +233,12 @@ def test_another_version_of_a_set_is_refused(data_root, monkeypatch):
     monkeypatch.setattr(registry, "ENTRIES", (entry,))
     with pytest.raises(ft.DataError, match="140 steps where 139 are due"):
         ft.datasets.load("ecg5000", data_root)
+
+
+@pytest.mark.parametrize("name", ["idx", "ucr_file", "cifar_batch", "listops_file"])
+def test_readers_take_names_of_files_and_miss_them(tmp_path, name):
+    read = getattr(ft.datasets, f"read_{name}")
+    with pytest.raises(ft.DataMissing, match=r"there is no file .*nothing"):
+        read(str(tmp_path / "nothing"))
+    with pytest.raises(ft.DataError, match="cannot be read"):
+        read(str(tmp_path))

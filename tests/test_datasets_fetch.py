@@ -119,6 +119,25 @@ def test_a_half_written_file_of_an_earlier_session_is_resumed(server, tmp_path):
     assert [entry.name for entry in (tmp_path / "set").iterdir()] == ["data.bin"]
 
 
+def test_a_damaged_half_is_found_by_the_hash_and_fetched_anew(server, tmp_path):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/data.bin.part").write_bytes(bytes(1000))
+    assert fetch(remote(server), tmp_path).read_bytes() == CONTENT
+    assert server.requests == [("data.bin", "bytes=1000-"), ("data.bin", None)]
+    assert [entry.name for entry in (tmp_path / "set").iterdir()] == ["data.bin"]
+
+
+@pytest.mark.parametrize("fault", [404, ("cut", 1000)])
+def test_fetching_again_in_vain_keeps_the_old_file(server, tmp_path, fault):
+    path = fetch(remote(server), tmp_path)
+    server.faults = [fault] * 3
+    with pytest.raises(ft.DownloadFailed):
+        fetch(remote(server), tmp_path, again=True)
+    assert path.read_bytes() == CONTENT
+    server.files["data.bin"], server.faults = CONTENT[::-1], []
+    assert fetch(remote(server, known=None), tmp_path, again=True).read_bytes() == CONTENT[::-1]
+
+
 def test_a_complete_but_unmoved_file_is_taken(server, tmp_path):
     (tmp_path / "set").mkdir()
     (tmp_path / "set/data.bin.part").write_bytes(CONTENT)
@@ -137,14 +156,6 @@ def test_halves_of_two_versions_are_never_joined(server, tmp_path):
         fetch(remote(server, known=None), tmp_path)
     server.files["data.bin"], server.tags["data.bin"] = CONTENT[::-1], '"2"'
     assert fetch(remote(server, known=None), tmp_path).read_bytes() == CONTENT[::-1]
-
-
-def test_a_damaged_half_is_found_by_the_hash_and_the_next_source_asked(server, tmp_path):
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set/data.bin.part").write_bytes(b"rubbish")
-    server.files["mirror"] = CONTENT
-    assert fetch(remote(server, "data.bin", "mirror"), tmp_path).read_bytes() == CONTENT
-    assert server.requests == [("data.bin", "bytes=7-"), ("mirror", None)]
 
 
 def test_mirrors_are_asked_in_order(server, tmp_path):

@@ -87,7 +87,7 @@ def test_every_form_of_a_ucr_set_is_read_alike(tmp_path, form):
         ("x.tsv", "1\t0.5\tx\n", "no number"),
         ("x.tsv", "", "is empty"),
         ("x.ts", TS.replace("@data", ""), "no @data line"),
-        ("x.ts", TS.replace("2,3", "2,?"), "no number"),
+        ("x.ts", TS.replace("2,3", "2,?"), "missing value .* sequence 2, step 2"),
         ("x.ts", TS.replace("2,3", "2"), "1 values in line 2 but 2"),
         ("x.ts", TS.replace("@univariate true", "@univariate false"), "only complete univariate"),
         ("x.ts", TS.replace("@timeStamps false", "@equalLength false"), "only complete univariate"),
@@ -100,6 +100,24 @@ def test_unreadable_ucr_files(tmp_path, name, text, message):
     path.write_text(text)
     with pytest.raises(ft.DataError, match=message):
         ft.datasets.read_ucr_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.ts", TS.replace("@data", "@DATA").replace("@classLabel true", "@CLASSLABEL TRUE")),
+        ("x.ts", TS.replace("@", " @")),
+        ("x.ts", TS.replace("#text", "# what comes after @data")),
+        ("x.ts", "\ufeff" + TS),
+        ("x.tsv", "\ufeff" + TSV),
+        ("X.TS", TS),
+    ],
+)
+def test_spellings_of_the_formats(tmp_path, name, text):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    X, labels = ft.datasets.read_ucr_file(tmp_path / name)
+    assert X.tolist() == [[0.5, -1.5], [2, 3]]
+    assert labels == ["1", "-1"]
 
 
 def test_damaged_ucr_archives(tmp_path):

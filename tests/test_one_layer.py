@@ -134,6 +134,10 @@ def test_unit_state_refuses_what_it_cannot_do() -> None:
     model = LinearSSM(2, 8)
     with pytest.raises(ft.InputError, match="at least two"):
         unit_state_(model, torch.randn(1, 20))
+    with pytest.raises(ft.InputError, match="at least two"):
+        unit_state_(model, 3.0)
+    with pytest.raises(ft.InputError, match="model is a StandardRNN"):
+        unit_state_(StandardRNN(2, 8), torch.randn(5, 20))  # type: ignore[arg-type]
     with pytest.raises(ft.InputError, match="variance"):
         unit_state_(model, torch.ones(5, 20))
     with torch.no_grad():

@@ -182,6 +182,9 @@ def test_a_missing_ray_is_named(tmp_path, monkeypatch):
     ("arguments", "words"),
     [
         (["study", "run", "nothing"], "there is no plan 'nothing'"),
+        (["study", "run"], "requires an argument"),
+        (["study", "start"], 'Unknown command "start"'),
+        (["study", "run", str(TOY), "--workers", "two"], "--workers"),
         (["study", "run", str(TOY), "--shard", "3"], "--shard 3"),
         (["study", "run", str(TOY), "--only", "arms=x"], "'arms'"),
         (["study", "run", str(TOY), "--workers", "0"], "workers = 0"),
@@ -218,7 +221,12 @@ def test_exit_codes_of_a_study(tmp_path, monkeypatch, capsys):
 
 
 def test_a_task_that_cannot_be_found_is_named(tmp_path):
-    for task, words in (("toy_study", "module:function"), ("no_module:f", "no_module"), ("toy_study:f", "function f")):
+    for task, words in (
+        ("toy_study", "module:function"),
+        ("no_module:f", "no_module"),
+        ("toy_study:f", "function f"),
+        ("math:hypot", "no Python function"),
+    ):
         with pytest.raises(InputError, match=words):
             run(Plan.parse(TOY.read_text().replace("toy_study:learn", task)), tmp_path)
     with pytest.raises(InputError, match="cost"):

@@ -76,6 +76,12 @@ def test_an_unknown_plan_names_the_known_ones():
         Plan.load("two-layer")
 
 
+def test_a_plan_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "plan.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"plan\.toml is no text"):
+        Plan.load(tmp_path / "plan.toml")
+
+
 def test_the_one_layer_plan_has_the_papers_runs_first():
     plan = Plan.load("one-layer")
     published, controls = ([run for run in plan.runs if run.stage == stage] for stage in (0, 1))

@@ -187,6 +187,8 @@ def test_a_study_of_failures_is_reported(tmp_path):
     [
         (("pairs = ", "peers = "), "report.peers"),
         (('[["tdi", "default"]]', '["tdi"]'), "report.pairs"),
+        (('[["tdi", "default"]]', "5"), "report.pairs = 5"),
+        (("[report]", "[report]\nseed = 5"), "report.seed = 5"),
         (('"one_layer"', '"two_layer"'), "two_layer"),
         (('"one_layer"', "3"), "report.published = 3"),
         (("[report]", '[report]\nratio = "dataset"'), "needs a number"),
@@ -204,6 +206,7 @@ def test_mistakes_in_how_to_report_are_named(filled, tmp_path, change, words):
         (("final_loss", "loss"), "no column 'final_loss'"),
         (("MNIST,0.01,42,default,0.", "MNIST,0.01,42,default,7."), r"line 2: final_acc is 7\.\d+"),
         (("MNIST,0.01,42", "MNIST,x,42"), "line 2: could not convert"),
+        ((",2.0,done", ""), "line 2: status is None"),
     ],
 )
 def test_mistakes_in_a_csv_file_are_named(filled, tmp_path, change, words):
@@ -213,6 +216,43 @@ def test_mistakes_in_a_csv_file_are_named(filled, tmp_path, change, words):
     path.write_text(path.read_text().replace(*change, 1))
     with pytest.raises(InputError, match=words):
         read_csv(path)
+
+
+def test_files_that_no_export_wrote_are_named(filled, tmp_path):
+    path = tmp_path / "small.csv"
+    write_csv(collect(*filled), path)
+    for content in ("[]", "{", '{"failures": [{}]}', '{"failures": 3}'):
+        path.with_suffix(".json").write_text(content)
+        with pytest.raises(InputError, match=r"small\.json is not what"):
+            read_csv(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"small\.csv is no text"):
+        read_csv(path)
+
+
+def test_settings_of_a_ratio_or_a_data_set_and_an_arm_leave_the_arms_alone(tmp_path):
+    text = PLAN.replace("epochs = 15", "epochs = 15\nrate = 0.1").replace("epochs = 10", "rate = 0.3")
+    plan = Plan.parse(text + '[overrides.ratio."1.0"]\nepochs = 5\n[overrides.arm.tdi]\nrate = 0.2\n')
+    store = Store(tmp_path).create()
+    for run in plan.runs:
+        store.write(Record(run, "done", "", {"test_accuracy": 0.5}, {}), {})
+    assert {row.arm for row in collect(plan, store).rows} == {"default", "tdi"}
+
+
+def test_accuracies_in_percent_are_refused(tmp_path):
+    plan, store = Plan.parse(PLAN), Store(tmp_path).create()
+    store.write(Record(plan.runs[0], "done", "", {"test_accuracy": [0.5, 93.0]}, {}), {})
+    with pytest.raises(InputError, match=r"test_accuracy of the run \w+ holds 93.0; accuracies lie in \[0, 1\]"):
+        collect(plan, store)
+
+
+def test_data_sets_of_like_names_have_their_own_pictures(tmp_path):
+    names = ("a b", "a-b", "α", "β")
+    rows = tuple(Row(name, 1.0, "1", "x", final_acc=0.5, accuracy=(0.4, 0.5)) for name in names)
+    text = write(Table("t", rows, Roles(), {}), tmp_path).read_text()
+    assert len(list(tmp_path.glob("epochs-*.png"))) == 4
+    assert all(f"({path.name})" in text for path in tmp_path.glob("*.png"))
+    assert "What comes out" not in text  # there is nothing to say
 
 
 def test_commands_write_reports_and_tables(filled, tmp_path, monkeypatch, capsys):

@@ -108,9 +108,9 @@ def figures(*names: str, all: Annotated[bool, Parameter(negative="")] = False, o
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a mistake in the input is one line on stderr and exit code 2."""
     try:
-        app(arguments, print_error=False, exit_on_error=False)
+        app(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        print(f"foretune: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"foretune: {' '.join(str(error).split())} See `foretune --help`.", file=sys.stderr)
         raise SystemExit(2) from error
     except ForetuneError as error:
         print(f"foretune: {error}", file=sys.stderr)

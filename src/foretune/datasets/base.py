@@ -94,8 +94,8 @@ def subset_indices(P: int, ratio: float, seed: int, labels: np.ndarray | None = 
     """
     if P < 1:
         raise InputError(f"P is {P}; there is nothing to take a subset of")
-    if not 0 < ratio <= 1:
-        raise InputError(f"ratio is {ratio}; pass a number above 0 and at most 1")
+    if not isinstance(ratio, int | float | np.number) or not 0 < ratio <= 1:
+        raise InputError(f"ratio is {ratio!r}; pass a number above 0 and at most 1")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed is {seed!r}; pass a whole number of at least 0")
     order = np.random.default_rng(seed).permutation(P)

@@ -48,16 +48,17 @@ def fetch(remote: Remote, folder: Path, progress: bool | None = None, again: boo
     `progress` shows a bar, by default on a terminal.
     """
     target = folder / remote.path
-    if target.exists():
-        if not again:
-            return target
-        target.unlink()
+    if target.exists() and not again:
+        return target
+    fresh = target.with_name(f"new-{target.name}") if target.exists() else target  # the old one stays until then
     _make_folder(target.parent)
+    fresh.unlink(missing_ok=True)
     show = sys.stderr.isatty() if progress is None else progress
     reasons = []
     for url in remote.urls:
         try:
-            _patiently(partial(_retrieve, url, remote.hash, target, show))
+            _patiently(partial(_retrieve, url, remote.hash, fresh, show))
+            fresh.replace(target)
             return target
         except (_Passing, _Lasting) as failure:
             reasons.append(f"{url}: {failure}")
@@ -84,6 +85,7 @@ def _retrieve(url: str, known_hash: str | None, target: Path, show: bool) -> Non
 
     pooch.get_logger().setLevel(logging.WARNING)
     part = target.with_name(target.name + ".part")
+    resumed = part.exists()
 
     def download(url: str, output: Any, _: Any) -> None:
         _download(url, part, known_hash is not None, show)
@@ -99,8 +101,8 @@ def _retrieve(url: str, known_hash: str | None, target: Path, show: bool) -> Non
         raise kind(f"the server answered {status}") from error
     except requests.RequestException as error:
         raise _Passing(_reason(error)) from error
-    except ValueError as error:  # pooch has removed the file
-        raise _Lasting("its checksum is not the published one, so it was removed") from error
+    except ValueError as error:  # pooch has removed the file; if its first half was older, the whole may be sound
+        raise (_Passing if resumed else _Lasting)("its checksum is not the published one, so it was removed") from error
     except OSError as error:
         _disk_trouble(error, part)
 

@@ -26,9 +26,9 @@ VALIDATION = 6000
 SPLIT_SEED, PERMUTATION_SEED = 42, 42  # neither is given in the paper
 
 
-def read_idx(path: Path) -> np.ndarray:
+def read_idx(path: Path | str) -> np.ndarray:
     """An idx file of unsigned bytes, plain or gzipped, in its own shape."""
-    content = read_bytes(path)
+    content = read_bytes(Path(path))
     if len(content) < 4 or content[:3] != bytes((0, 0, UNSIGNED_BYTE)):
         raise DataError(f"{path} does not begin like an idx file of bytes but with {content[:4]!r}; fetch it again")
     axes = content[3]
@@ -44,7 +44,12 @@ def read_idx(path: Path) -> np.ndarray:
 
 def read_bytes(path: Path) -> bytes:
     """A whole file, unpacked if it begins like gzip."""
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise DataMissing(f"there is no file {path}; check its name") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror or error}); pass a file that can") from error
     if content[:2] != b"\x1f\x8b":
         return content
     try:

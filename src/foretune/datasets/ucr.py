@@ -73,10 +73,12 @@ def parse_tsv(text: str, source: str) -> Table:
 
 def parse_ts(text: str, source: str) -> Table:
     """The sktime format: a header of `@` lines, then `value,value,...:label` for each sequence."""
-    header, mark, body = re.sub(r"(?m)^#.*\n?", "", text).partition("@data")
-    settings = dict(line[1:].lower().split(None, 1) for line in header.splitlines() if re.match(r"@\w+\s+\S", line))
-    if not mark:
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    marks = [index for index, line in enumerate(lines) if line.lower() == "@data"]
+    if not marks:
         raise DataError(f"{source} has no @data line; it is no .ts file, or cut short")
+    header, body = lines[: marks[0]], lines[marks[0] + 1 :]
+    settings = dict(line[1:].lower().split(None, 1) for line in header if re.match(r"@\w+\s+\S", line))
     for key, refused in {
         "univariate": "false",
         "timestamps": "true",
@@ -87,11 +89,10 @@ def parse_ts(text: str, source: str) -> Table:
             raise DataError(f"{source} says @{key} {refused}; only complete univariate sets of one length can be read")
     if settings.get("classlabel", "").split()[:1] != ["true"]:
         raise DataError(f"{source} has no class labels (@classLabel); only classification sets can be read")
-    lines = [line for line in body.splitlines() if line.strip()]
-    if not lines:
+    if not body:
         raise DataError(f"{source} has no sequences after @data; fetch it again")
-    rows, labels = zip(*(line.strip().rpartition(":")[::2] for line in lines), strict=True)
-    return _values(list(rows), ",", source), [_plain(label) for label in labels]
+    rows, labels = zip(*(line.rpartition(":")[::2] for line in body), strict=True)
+    return _values([row.replace("?", "NaN") for row in rows], ",", source), [_plain(label) for label in labels]
 
 
 def _values(rows: list[str], separator: str, source: str) -> np.ndarray:
@@ -123,10 +124,10 @@ def _table(path: Path, name: str, part: str) -> Table:
     else:
         content, inner, source = read_bytes(path), path.name, str(path)
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")  # some editors put a mark first
     except UnicodeDecodeError as error:
         raise DataError(f"{source} is no text ({error.reason}); fetch it again") from error
-    return (parse_ts if ".ts" in Path(inner).suffixes else parse_tsv)(text, source)
+    return (parse_ts if ".ts" in Path(inner.lower()).suffixes else parse_tsv)(text, source)
 
 
 def _from_zip(path: Path, name: str, part: str) -> tuple[bytes, str]:

@@ -29,9 +29,11 @@ def unit_state_(model: LinearSSM, X: Any, floor: float = 1e-2) -> Tensor:
     Returns:
         The factor of each state, `(N,)`.
     """
+    if not isinstance(model, LinearSSM):
+        raise InputError(f"model is a {type(model).__name__}; only LinearSSM and ContractiveSSM have modes with gains")
     inputs = torch.as_tensor(X)
-    if len(inputs) < 2:
-        raise InputError(f"X has {len(inputs)} samples; a variance takes at least two")
+    if inputs.ndim == 0 or len(inputs) < 2:
+        raise InputError(f"X has shape {tuple(inputs.shape)}; a variance takes at least two")
     with torch.no_grad():
         _check_separate(model.transition())
         states = torch.cat([model.final_state(part.to(model.W_in)) for part in inputs.split(CHUNK)])

@@ -34,7 +34,11 @@ def draw(table: Table, published: Published, folder: Path) -> dict[str, list[str
     names: dict[str, list[str]] = {"ratio": ["ratio.png"], "epochs": []}
     _save(_ratios(table, published, colours, Figure), folder / "ratio.png")
     for dataset in unique(row.dataset for row in table.rows if len(row.accuracy) > 1):
-        name = f"epochs-{re.sub(r'[^A-Za-z0-9]+', '-', dataset).strip('-').lower() or 'data'}.png"
+        stem = f"epochs-{re.sub(r'[^A-Za-z0-9]+', '-', dataset).strip('-').lower() or 'data'}"
+        name = f"{stem}.png"
+        while name in names["epochs"]:
+            stem += "-"
+            name = f"{stem}.png"
         rows = [row for row in table.rows if row.dataset == dataset and len(row.accuracy) > 1]
         _save(_epochs(rows, colours, dataset, Figure), folder / name)
         names["epochs"].append(name)

@@ -72,7 +72,11 @@ class Task:
         function = getattr(module, attribute, None)
         if not callable(function):
             raise InputError(f'task = "{name}": the module {module_name} has no function {attribute}')
-        accepts = frozenset({"progress", "scratch"} & set(inspect.signature(function).parameters))
+        try:
+            parameters = set(inspect.signature(function).parameters)
+        except ValueError as error:
+            raise InputError(f'task = "{name}": {attribute} is no Python function; write one around it') from error
+        accepts = frozenset({"progress", "scratch"} & parameters)
         return cls(function, accepts, getattr(module, "cost", None))
 
 
@@ -99,6 +103,8 @@ class Plan:
         except (FileNotFoundError, IsADirectoryError) as error:
             names = ", ".join(sorted(file.stem for file in BUILT_IN.glob("*.toml")))
             raise InputError(f"there is no plan {str(source)!r}; pass a TOML file or one of: {names}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is no text ({error.reason}); a plan is a TOML file in UTF-8") from error
         try:
             return cls.parse(text, path.resolve().parent)
         except InputError as error:

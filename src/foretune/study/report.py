@@ -45,7 +45,9 @@ class Report:
 
 def compose(table: Table, published: Published) -> Report:
     """The content of a report."""
-    sections = [Section("What comes out", tuple(_headlines(table, published))), _runs(table)]
+    headlines = tuple(_headlines(table, published))
+    sections = [Section("What comes out", headlines)] if headlines else []
+    sections.append(_runs(table))
     summary = [
         regime_sheet(table, published, measure, where)
         for measure in ("final_acc", "final_loss")

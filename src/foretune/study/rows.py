@@ -65,9 +65,13 @@ class Roles:
         if unknown := sorted(set(table) - set(cls.__dataclass_fields__)):
             raise InputError(f"report.{unknown[0]} is unknown; there is {', '.join(cls.__dataclass_fields__)}")
         pairs = table.get("pairs", ())
-        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        if not isinstance(pairs, list | tuple) or not all(
+            isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs
+        ):
             raise InputError(f'report.pairs = {pairs!r}; write a list such as [["tdi", "default"]]')
-        for key, kind in (("low", (int, float)), ("collapse", (int, float)), ("names", dict), ("published", str)):
+        numbers, words = ("low", "collapse"), ("dataset", "ratio", "seed", "arm", "published")
+        kinds: dict[str, Any] = {"names": dict, **dict.fromkeys(numbers, (int, float)), **dict.fromkeys(words, str)}
+        for key, kind in kinds.items():
             if key in table and not isinstance(table[key], kind):
                 raise InputError(f"report.{key} = {table[key]!r} has the wrong type")
         return cls(**{**table, "pairs": tuple((str(arm), str(base)) for arm, base in pairs)})
@@ -102,12 +106,10 @@ def collect(plan: Plan, store: Store) -> Table:
 
 
 def _follows(plan: Plan, axis: str, roles: Roles) -> bool:
-    """Whether a setting says nothing new beside the data set or the arm, as a data set's own number of epochs."""
-    return any(
-        len({(_hashable(run, name), _hashable(run, axis)) for run in plan.runs})
-        == len({_hashable(run, name) for run in plan.runs})
-        for name in (roles.dataset, roles.arm)
-    )
+    """Whether a setting says nothing new beside data set, ratio and arm, as a data set's own number of epochs."""
+    names = (roles.dataset, roles.ratio, roles.arm)
+    places = {run.key: tuple(_hashable(run, name) for name in names) for run in plan.runs}
+    return len({(places[run.key], _hashable(run, axis)) for run in plan.runs}) == len(set(places.values()))
 
 
 def _shared(plan: Plan, axis: str) -> dict[str, Any]:
@@ -146,9 +148,11 @@ def _row(
         status=record.status,
         reason=record.reason,
     )
-    accuracy, loss = (_curve(record, key) for key in ("test_accuracy", "test_loss"))
     if record.status != "done":
         return row
+    accuracy, loss = (_curve(record, key) for key in ("test_accuracy", "test_loss"))
+    if odd := [value for value in accuracy if not 0 <= round(value, 6) <= 1]:
+        raise InputError(f"test_accuracy of the run {record.run.key[:8]} holds {odd[0]}; accuracies lie in [0, 1]")
     return replace(
         row,
         final_acc=_last(accuracy),
@@ -222,15 +226,19 @@ def read_csv(path: Path, plan: Plan | None = None) -> Table:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
         raise InputError(f"there is no file {path}; write it with `foretune study export PLAN --csv {path}`") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is no text ({error.reason}); export the study again") from error
     beside = path.with_suffix(".json")
     try:
         provenance = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
-    except ValueError as error:
-        raise InputError(f"{beside} is not JSON: {error}; remove it or export the study again") from error
+        reasons = {_identity(item): item["reason"] for item in provenance.get("failures", [])}
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise InputError(
+            f"{beside} is not what `foretune study export` writes ({error}); remove it or export the study again"
+        ) from error
     reader = csv.DictReader(lines)
     if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
         raise InputError(f"{path} has no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
-    reasons = {_identity(item): item["reason"] for item in provenance.get("failures", [])}
     rows = tuple(_parse(item, reasons, f"{path}, line {number}") for number, item in enumerate(reader, 2))
     if not rows:
         raise InputError(f"{path} holds no runs")
@@ -252,6 +260,8 @@ def _parse(item: Mapping[str, str], reasons: Mapping[Any, str], place: str) -> R
         value = numbers[name]
         if value is not None and not 0 <= value <= 1:
             raise InputError(f"{place}: {name} is {value}; accuracies lie in [0, 1]")
+    if item["status"] not in ("done", "failed"):
+        raise InputError(f"{place}: status is {item['status']!r}; it is done or failed, and the line may be cut short")
     final, first5, first10, loss, seconds = numbers.values()
     reason = reasons.get(identity, "")
     return Row(dataset, ratio, seed, arm, final, first5, first10, loss, seconds, item["status"], reason)
