@@ -213,6 +213,7 @@ def test_small_mnist_is_read_but_not_taken_for_mnist(tmp_path, pack, end):
         (b"<html>", "does not begin like an idx file"),
         (b"", "does not begin like an idx file"),
     ],
+    ids=["cut end", "no checksum", "rubbish", "few bytes", "short header", "page", "empty"],
 )
 def test_damaged_idx_files(tmp_path, content, message):
     path = tmp_path / "images"

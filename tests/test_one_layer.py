@@ -1,5 +1,6 @@
 """The one-layer models, the recurrence behind them, and their controls."""
 
+import gc
 import math
 
 import numpy as np
@@ -190,8 +191,10 @@ def test_a_refined_real_system_does_not_explode(rng: np.random.Generator) -> Non
 def test_state_dict_round_trip_and_groups() -> None:
     model = ContractiveSSM(2, 8, dt=1 / 32)
     ft.initialize_(model, peaked(32, [3, 7]))
-    copy = ContractiveSSM(2, 8)
-    copy.load_state_dict(model.state_dict())
+    copy, state = ContractiveSSM(2, 8), model.state_dict()
+    del model
+    gc.collect()  # as in another process, where only the state dict knows
+    copy.load_state_dict(state)
     ft.verify(copy)
     groups = ft.parameter_groups(copy, lr=1e-2, weight_decay=0.1)
     assert {g["name"]: (g["lr"], g["weight_decay"]) for g in groups} == {"ssm": (1e-3, 0.0), "model": (1e-2, 0.1)}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
+from ..init.apply import load_mark
 from ..ssm import RealSSM
 from ..ssm.dissipative import contraction, generator_of
 from ..ssm.final_state import final_state
@@ -55,12 +58,16 @@ class LinearSSM(nn.Module):
         scores: Tensor = self.readout(self.final_state(u))
         return scores
 
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+        load_mark(self, local_metadata)
+
 
 class ContractiveSSM(LinearSSM):
     """The same model with as many parameters, whose state cannot explode whatever training does to them.
 
     `W` is the bilinear step of `(U - Uᵀ) - K Kᵀ`, where U is the part of `generator` above the diagonal and K the rest:
-    every generator gives a dissipative system, hence a `W` of spectral norm at most 1. It is in units of one step, so
+    every generator gives a dissipative system, hence a `W` of spectral norm at most 1, up to rounding. It is in units of one step, so
     that a learning rate moves it as far as it would move `W`.
     """
 
