@@ -67,8 +67,8 @@ class ContractiveSSM(LinearSSM):
     """The same model with as many parameters, whose state cannot explode whatever training does to them.
 
     `W` is the bilinear step of `(U - Uᵀ) - K Kᵀ`, where U is the part of `generator` above the diagonal and K the rest:
-    every generator gives a dissipative system, hence a `W` of spectral norm at most 1, up to rounding. It is in units of one step, so
-    that a learning rate moves it as far as it would move `W`.
+    every generator gives a dissipative system, hence a `W` of spectral norm at most 1, up to rounding. It is in units of
+    one step, so that a learning rate moves it as far as it would move `W`.
     """
 
     def _start(self, ssm: RealSSM) -> None:
