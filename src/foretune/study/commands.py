@@ -64,8 +64,7 @@ def run(
     if limit is not None and limit < 1:
         raise InputError(f"--limit {limit}; pass at least 1")
     folder, part = out or _folder(loaded), None if shard is None else _shard(shard)
-    console = Console(stderr=True)
-    with watcher(console) as watch:
+    with watcher(Console(stderr=True)) as watch:
         try:
             summary = run_plan(
                 loaded,
