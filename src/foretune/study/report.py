@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..report import Report, Section
 from .paper import Published
 from .pictures import draw
 from .rows import Table, failures
 from .statistics import by_dataset, cells, overall, paired, regimes
 from .tables import (
-    Sheet,
     arms,
     cell_sheet,
     count_sheet,
@@ -22,25 +21,7 @@ from .tables import (
     unique,
 )
 
-__all__ = ["Report", "Section", "compose", "markdown", "write"]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, sentences, tables, and the kind of pictures that belong there."""
-
-    title: str
-    sentences: tuple[str, ...] = ()
-    sheets: tuple[Sheet, ...] = ()
-    pictures: str = ""
-
-
-@dataclass(frozen=True)
-class Report:
-    """Everything that a renderer needs, apart from the pictures."""
-
-    title: str
-    sections: tuple[Section, ...]
+__all__ = ["compose", "markdown", "write"]
 
 
 def compose(table: Table, published: Published) -> Report:
@@ -66,7 +47,9 @@ def compose(table: Table, published: Published) -> Report:
         if {arm, baseline} <= present:
             pair = paired_sheets(table, published, arm, baseline)
             sections.append(Section(f"Paired improvement: {arm} over {baseline}", (words,), pair))
-    sections.append(Section("Accuracy over the ratio", ("Bars: standard deviation. Dashed: the paper.",), (), "ratio"))
+    sections.append(
+        Section("Accuracy over the ratio", ("Bars: standard deviation. Dashed: the paper.",), pictures="ratio")
+    )
     words = (
         "Mean ± standard deviation over seeds; n where a cell has fewer seeds than the study, failed runs never count."
     )
@@ -74,7 +57,7 @@ def compose(table: Table, published: Published) -> Report:
     sections.append(Section("Every cell", (words,), sheets))
     if any(len(row.accuracy) > 1 for row in table.rows):
         words = "Mean over seeds; each seed faintly."
-        sections.append(Section("Accuracy over the epochs", (words,), (), "epochs"))
+        sections.append(Section("Accuracy over the epochs", (words,), pictures="epochs"))
     return Report(f"The study {table.name}", tuple(sections))
 
 

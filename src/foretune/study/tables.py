@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ..report import Sheet
 from .paper import Published
 from .rows import Table, collapsed
 from .statistics import Interval, Spread, by_dataset, by_ratio, cells, overall, paired, regimes
 
-__all__ = ["Sheet", "cell_sheet", "count_sheet", "distance_sheet", "failure_sheet", "paired_sheets", "regime_sheet"]
+__all__ = ["cell_sheet", "count_sheet", "distance_sheet", "failure_sheet", "paired_sheets", "regime_sheet"]
 
 NAMES = {
     "final_acc": "final accuracy (%)",
@@ -21,15 +21,6 @@ NAMES = {
 }
 SHORT = {"final_acc": "final", "first5_acc": "first 5", "first10_acc": "first 10"}
 NOTHING = "–"
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table as text."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def unique(values: Iterable[str]) -> list[str]:
