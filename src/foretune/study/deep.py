@@ -20,7 +20,7 @@ from ..nn import S4D, DeepS4D, unit_output_
 from ..nn.optim import parameter_groups
 from ..spectra import Spectrum, task_spectrum_from_batches
 
-__all__ = ["ARMS", "build", "first_layer_inputs", "run", "train"]
+__all__ = ["ARMS", "build", "cost", "evaluate", "first_layer_inputs", "one_epoch", "passes", "run", "train"]
 
 ARMS = ("default", "default+gain", "tdi", "tdi+gain", "tdi-frozen", "tdi+gain-frozen")
 MODEL = ("d_model", "depth", "d_state", "norm", "prenorm", "dropout", "pool")
@@ -119,7 +119,7 @@ def train(
     for epoch in range(len(history["test_loss"]), epochs):
         order = np.random.default_rng([settings["seed"], epoch]).permutation(len(data.train))
         torch.manual_seed(1_000_003 * settings["seed"] + epoch)  # dropout; so that a resumed run draws the same
-        total = _epoch(model, optimizer, data.train, order, settings, device)
+        total = one_epoch(model, optimizer, data.train, order, settings, device)
         history["train_loss"].append(total / len(data.train))
         if not math.isfinite(total):
             break
@@ -133,7 +133,7 @@ def train(
     return dict(history)
 
 
-def _epoch(
+def one_epoch(
     model: DeepS4D,
     optimizer: torch.optim.Optimizer,
     split: Split,
@@ -189,7 +189,7 @@ class _Checkpoint:
         """The history of the epochs that are over, the parts being put back to where they were."""
         if self.path is None or not self.path.exists():
             return None
-        content = torch.load(self.path, weights_only=True)
+        content = torch.load(self.path, map_location="cpu", weights_only=True)  # load_state_dict moves it
         for name, part in self.parts.items():
             part.load_state_dict(content[name])
         history: dict[str, list[float]] = content["history"]
@@ -198,3 +198,30 @@ class _Checkpoint:
 
 def _device(name: str) -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else torch.device(name)
+
+
+# Samples to train and to test on, and the seconds that one of them takes in training on one core.
+SHAPES = {
+    "Freq. Cls.": (10_000, 1000, 7e-3),
+    "sMNIST": (54_000, 10_000, 30e-3),
+    "pMNIST": (54_000, 10_000, 30e-3),
+    "CIFAR-10": (45_000, 10_000, 40e-3),
+    "SC": (84_843, 11_005, 700e-3),
+    "SC10": (24_482, 5247, 700e-3),
+    "ListOps": (96_000, 2000, 80e-3),
+    "Pathfinder": (480_001, 59_999, 40e-3),
+}
+
+
+def passes(settings: Mapping[str, Any]) -> tuple[int, int]:
+    """How many batches a run trains on and evaluates."""
+    samples, tested, _ = SHAPES.get(settings["dataset"], (1000, 1000, 0.0))
+    trained = max(1, round(settings["ratio"] * samples))
+    return tuple(settings["epochs"] * math.ceil(count / settings["batch"]) for count in (trained, tested))
+
+
+def cost(settings: Mapping[str, Any]) -> float:
+    """Rough seconds of a run on one core, which is what the order of runs and the time left go by."""
+    seconds = SHAPES.get(settings["dataset"], (0, 0, 10e-3))[2] * settings["d_model"] * settings["depth"] / 1024
+    trained, tested = passes(settings)
+    return 1 + settings["batch"] * seconds * (trained + tested / 3)
