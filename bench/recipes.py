@@ -19,7 +19,7 @@ from rich.table import Table
 from foretune.datasets import Dataset, Split, registry
 from foretune.datasets.listops import VOCABULARY
 from foretune.nn.optim import parameter_groups
-from foretune.study import Plan, deep
+from foretune.study import Plan, deep, training
 
 from .measure import peak_memory
 
@@ -75,17 +75,17 @@ def measure(settings: Mapping[str, Any], steps: int, device: torch.device) -> Me
     optimizer = torch.optim.AdamW(groups, lr=settings["lr"])
 
     def train(part: Split) -> float:
-        return deep.one_epoch(model, optimizer, part, np.arange(len(part)), settings, device)
+        return training.one_epoch(model, optimizer, part, np.arange(len(part)), settings, device)
 
     def test(part: Split) -> tuple[float, float]:
-        return deep.evaluate(model, part, settings["batch"], device)
+        return training.evaluate(model, part, settings, device)
 
     train(warm.train)
-    training = _timed(lambda: train(data.train), device)[1]
+    one = _timed(lambda: train(data.train), device)[1]
     test(warm.train)
     evaluation = _timed(lambda: test(data.train), device)[1]
     memory = torch.cuda.max_memory_allocated(device) / 2**20 if device.type == "cuda" else 0.0
-    return Measured(training / steps, evaluation / steps, preparation / steps, memory)
+    return Measured(one / steps, evaluation / steps, preparation / steps, memory)
 
 
 def _timed(work: Any, device: torch.device) -> tuple[Any, float]:
