@@ -48,11 +48,9 @@ def settings(arm, **changes):
 
 
 def test_the_plan_has_the_runs_of_the_paper():
-    recipes = {
-        (r.settings["dataset"], r.settings["depth"], r.settings["d_model"], r.settings["norm"]) for r in PLAN.runs
-    }
-    assert len(recipes) == 8
-    published = [r for r in PLAN.runs if "gain" not in r.settings["arm"]]
+    paper = [r.settings for r in PLAN.runs if r.settings["profile"] == "paper"]
+    assert len({(s["dataset"], s["depth"], s["d_model"], s["norm"]) for s in paper}) == 8
+    published = [s for s in paper if "gain" not in s["arm"]]
     assert len(published) == 3 * 5 * (9 + 3 * 8 + 4 * 10)
 
 
@@ -116,6 +114,14 @@ def test_an_arm_sees_the_training_subset_and_nothing_else(small, arm, monkeypatc
     assert deep.run(wanted) == honest
     spoiled.X[kept[0], ::2] = 5
     assert deep.run(wanted) != honest
+
+
+def test_only_the_last_epoch_is_tested_on_all_samples(small):
+    whole, part = deep.run(settings("tdi")), deep.run(settings("tdi", eval_subset=7))
+    assert part["train_loss"] == whole["train_loss"]
+    assert part["test_loss"][-1] == whole["test_loss"][-1]
+    assert all(mine != full for mine, full in zip(part["test_loss"][:-1], whole["test_loss"][:-1], strict=True))
+    assert all(round(7 * accuracy, 6).is_integer() for accuracy in part["test_accuracy"][:-1])
 
 
 def test_gain_makes_every_head_equally_loud(small):

@@ -109,8 +109,11 @@ def train(
     progress: Progress | None = None,
     scratch: Path | None = None,
 ) -> dict[str, Any]:
-    """AdamW with cosine annealing over epochs; goes on from the last finished epoch in `scratch`, if there is one."""
-    epochs = settings["epochs"]
+    """AdamW with cosine annealing over epochs; goes on from the last finished epoch in `scratch`, if there is one.
+
+    With `eval_subset`, only the last epoch is tested on all of the test split, those before on that many samples of it.
+    """
+    epochs, between = settings["epochs"], _part(data.test, settings.get("eval_subset"))
     groups = parameter_groups(model, settings["lr"], settings["weight_decay"])
     optimizer = torch.optim.AdamW(groups, lr=settings["lr"])
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs, eta_min=settings["eta_min"])
@@ -124,13 +127,21 @@ def train(
         if not math.isfinite(total):
             break
         schedule.step()
-        accuracy, loss = evaluate(model, data.test, settings["batch"], device)
+        tested = data.test if epoch == epochs - 1 else between
+        accuracy, loss = evaluate(model, tested, settings["batch"], device)
         history["test_accuracy"].append(accuracy)
         history["test_loss"].append(loss)
         checkpoint.save(history)
         if progress is not None:
             progress((epoch + 1) / epochs)
     return dict(history)
+
+
+def _part(split: Split, size: int | None) -> Split:
+    """The same samples of a split in every run."""
+    if size is None or size >= len(split):
+        return split
+    return split.take(np.sort(np.random.default_rng(0).permutation(len(split))[:size]))
 
 
 def _epoch(
