@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import foretune as ft
-from foretune.datasets.speech import _thirds, which_set
+from foretune.datasets.speech import SC10, _thirds, which_set
+from foretune.datasets.store import open_store
 from official_files import put, read, tar
 
 
@@ -131,9 +132,44 @@ def test_the_real_clips_are_of_the_test_set_by_the_published_rule(data_root):
     assert np.bincount(y).tolist() == [100] * 10
     assert words == ("down", "go", "left", "no", "off", "on", "right", "stop", "up", "yes")
     assert {which_set(name) for name in names} == {"testing"}
+    part = read("sc10-clips", data_root)
+    assert [len(split) for split in (part.train, part.validation, part.test)] == [650, 115, 235]
     scipy_io = pytest.importorskip("scipy.io.wavfile")
     _, samples = scipy_io.read(folder / names[123])
     np.testing.assert_array_equal(X[123, : len(samples)] * 32768, samples[:16000])
+
+
+@pytest.mark.parametrize("form", ["folder", "tar"])
+def test_the_part_for_a_cpu_splits_by_speaker(tmp_path, form):
+    # every clip holds its speaker's number, and the speakers beyond the first 100 of a word are left out
+    files = {
+        f"{word}/{speaker:08x}_nohash_{take}.wav": clip(np.full(4, speaker))
+        for word in SC10
+        for speaker in range(60)
+        for take in range(2)
+    }
+    if form == "folder":
+        put(tmp_path / "speech_commands_test_set_v0.02", files)
+    else:
+        shuffled = dict(sorted(files.items(), key=lambda item: hash(item[0])))
+        tar(
+            tmp_path / "speech_commands/speech_commands_test_set_v0.02.tar.gz",
+            {"./" + k: v for k, v in shuffled.items()},
+        )
+    data = ft.datasets.speech.read_speech_part(ft.datasets.speech.locate_speech_part(open_store(tmp_path)))
+    splits = [data.train, data.validation, data.test]
+    assert [len(split) for split in splits] == [600, 200, 200]
+    speakers = [set(np.round(split.X[:, 0] * 32768).astype(int)) for split in splits]
+    assert sum(map(len, speakers)) == 50
+    assert set.union(*speakers) == set(range(50))
+    assert all(np.bincount(split.y).tolist() == [len(split) // 10] * 10 for split in splits)
+    if form == "folder":
+        (tmp_path / "speech_commands_test_set_v0.02/yes/00000000_nohash_0.wav").unlink()
+        for speaker in range(50, 60):
+            (tmp_path / f"speech_commands_test_set_v0.02/yes/{speaker:08x}_nohash_0.wav").unlink()
+            (tmp_path / f"speech_commands_test_set_v0.02/yes/{speaker:08x}_nohash_1.wav").unlink()
+        with pytest.raises(ft.DataError, match="fewer than 100 clips of 'yes'"):
+            read("sc10-clips", tmp_path)
 
 
 def test_a_folder_without_clips(tmp_path):

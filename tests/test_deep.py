@@ -51,6 +51,27 @@ def test_padding_does_not_change_the_answer(pool):
         torch.testing.assert_close(answers[row : row + 1], alone, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize("prenorm", [True, False])
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_what_a_layer_hears_in_training(norm, prenorm, position):
+    deep, u = model(norm=norm, prenorm=prenorm, depth=3), torch.randn(6, 30)
+    found = []
+    deep.layers[position].register_forward_pre_hook(lambda _, inputs: found.append(inputs[0].detach()))
+    state = {name: value.clone() for name, value in deep.state_dict().items()}
+    heard = deep.heard(u, position=position)
+    assert all(torch.equal(value, state[name]) for name, value in deep.state_dict().items())
+    assert all(module.training for module in deep.modules())
+    deep(u)
+    torch.testing.assert_close(heard, found[-1], rtol=0, atol=0)
+
+
+def test_what_is_padding_is_not_heard():
+    deep, lengths = model(vocabulary=7), torch.tensor([20, 11, 1, 5])
+    heard = deep.heard(torch.randint(7, (4, 20)), lengths)
+    assert [int((row != 0).any(0).sum()) for row in heard] == lengths.tolist()
+
+
 @pytest.mark.parametrize("freeze", [True, False])
 def test_initialized_and_trained(freeze):
     deep = model(d_state=16, norm="batch", prenorm=True)

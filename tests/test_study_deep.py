@@ -48,11 +48,9 @@ def settings(arm, **changes):
 
 
 def test_the_plan_has_the_runs_of_the_paper():
-    recipes = {
-        (r.settings["dataset"], r.settings["depth"], r.settings["d_model"], r.settings["norm"]) for r in PLAN.runs
-    }
-    assert len(recipes) == 8
-    published = [r for r in PLAN.runs if "gain" not in r.settings["arm"]]
+    paper = [r.settings for r in PLAN.runs if r.settings["profile"] == "paper"]
+    assert len({(s["dataset"], s["depth"], s["d_model"], s["norm"]) for s in paper}) == 8
+    published = [s for s in paper if "gain" not in s["arm"]]
     assert len(published) == 3 * 5 * (9 + 3 * 8 + 4 * 10)
 
 
@@ -118,15 +116,26 @@ def test_an_arm_sees_the_training_subset_and_nothing_else(small, arm, monkeypatc
     assert deep.run(wanted) != honest
 
 
+def test_only_the_last_epoch_is_tested_on_all_samples(small):
+    whole, part = deep.run(settings("tdi")), deep.run(settings("tdi", eval_subset=7))
+    assert part["train_loss"] == whole["train_loss"]
+    assert part["test_loss"][-1] == whole["test_loss"][-1]
+    assert all(mine != full for mine, full in zip(part["test_loss"][:-1], whole["test_loss"][:-1], strict=True))
+    assert all(round(7 * accuracy, 6).is_integer() for accuracy in part["test_accuracy"][:-1])
+
+
 def test_gain_makes_every_head_equally_loud(small):
     data = ft.datasets.load("small", ratio=1.0, seed=0)
     torch.manual_seed(0)
     model, _ = deep.build(settings("default+gain"), data, CPU)
     layer = model.blocks[0].layer
-    heard = torch.cat([inputs for inputs, _ in deep.first_layer_inputs(model, data.train, 16, CPU)])
+    values = []
     with torch.no_grad():
-        added = layer.convolve(heard) - layer.D[:, None] * heard
-    torch.testing.assert_close(added.transpose(0, 1).flatten(1).var(1), torch.ones(4), rtol=1e-3, atol=1e-3)
+        for heard, lengths, _ in deep.heard_by(model, 0, data.train, 16, CPU):
+            added = layer.convolve(heard) - layer.D[:, None] * heard
+            rows = zip(added, [data.length] * len(added) if lengths is None else lengths, strict=True)
+            values += [row[:, :count] for row, count in rows]
+    torch.testing.assert_close(torch.cat(values, 1).var(1), torch.ones(4), rtol=1e-3, atol=1e-3)
 
 
 def test_the_spectrum_is_that_of_the_subset(small):
@@ -135,7 +144,7 @@ def test_the_spectrum_is_that_of_the_subset(small):
     wanted = settings("tdi")
     torch.manual_seed(0)
     model = deep.build(settings("default"), data, CPU)[0]
-    heard = torch.cat([inputs for inputs, _ in deep.first_layer_inputs(model, data.train, 16, CPU)])
+    heard = torch.cat([inputs for inputs, _, _ in deep.heard_by(model, 0, data.train, 16, CPU)])
     if data.vocabulary:
         expected = ft.task_spectrum(heard.transpose(1, 2), data.train.y)
     else:

@@ -14,7 +14,7 @@ from .generated import make_binary_frequency, make_frequency_classification, mak
 from .listops import locate_listops, read_listops
 from .mnist import locate_mnist, read_mnist, read_permuted, read_sequential
 from .pathfinder import locate_pathfinder, read_pathfinder
-from .speech import locate_speech, read_sc10, read_speech
+from .speech import locate_speech, locate_speech_part, read_sc10, read_speech, read_speech_part
 from .store import Store
 from .ucr import locate_ucr, read_ucr
 
@@ -71,7 +71,8 @@ CIFAR_BINARY = Remote(
     ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
     "md5:c32a1d4ab5d03f1284b67883e8d87530",
 )
-# No hash is published for the archives of UCR and LRA: the readers check their counts and structure.
+# No hash is published for the archives of UCR, LRA and the test set of Speech Commands: the readers check their counts
+# and structure.
 UCR = Remote(
     "ucr/UCRArchive_2018.zip",
     ("https://www.cs.ucr.edu/~eamonn/time_series_data_2018/UCRArchive_2018.zip",),
@@ -83,6 +84,13 @@ SPEECH = Remote(
         "http://download.tensorflow.org/data/speech_commands_v0.02.tar.gz",
     ),
     "sha256:af14739ee7dc311471de98f5f9d2c9191b18aedfe957f4a6ff791c709868ff58",
+)
+SPEECH_TEST = Remote(
+    "speech_commands/speech_commands_test_set_v0.02.tar.gz",
+    (
+        "https://storage.googleapis.com/download.tensorflow.org/data/speech_commands_test_set_v0.02.tar.gz",
+        "http://download.tensorflow.org/data/speech_commands_test_set_v0.02.tar.gz",
+    ),
 )
 LRA = Remote("lra/lra_release.gz", ("https://storage.googleapis.com/long-range-arena/lra_release.gz",))
 
@@ -181,6 +189,18 @@ ENTRIES = (
         2316,
     ),
     Entry("sc10", "SC10", (24_482, 5246, 5247), 16_000, 10, read_sc10, locate_speech, ((SPEECH,),), (), 2316),
+    Entry(
+        "sc10-clips",
+        "SC10 clips",
+        (650, 115, 235),
+        16_000,
+        10,
+        read_speech_part,
+        locate_speech_part,
+        ((SPEECH_TEST,),),
+        (),
+        113,
+    ),
     _listops("generated-listops", 96_000, (500, 2000), 2048),
     _listops("generated-listops-short", 20_000, (10, 127), 128),
     Entry(

@@ -18,19 +18,28 @@ from .base import Dataset, Rows, Split
 from .mnist import SPLIT_SEED
 from .store import Store
 
-__all__ = ["SC10", "locate_speech", "read_sc10", "read_speech", "read_speech_clips", "which_set"]
+__all__ = [
+    "SC10",
+    "locate_speech",
+    "locate_speech_part",
+    "read_sc10",
+    "read_speech",
+    "read_speech_clips",
+    "read_speech_part",
+    "which_set",
+]
 
 RATE = LENGTH = 16_000
 SCALE = 1 / 32768
 SC10 = ("down", "go", "left", "no", "off", "on", "right", "stop", "up", "yes")
+PART = 100  # clips of each word in the part of the test set
 LISTS = ("validation_list.txt", "testing_list.txt")
 MOST_CLIPS = 2**27 - 1  # of one speaker; the constant of the published rule
 
 
 def which_set(name: str) -> str:
     """`training`, `validation` or `testing`, by the published rule: 80, 10 and 10 % of the speakers, by hash."""
-    speaker = re.sub(r"_nohash_.*$", "", Path(name).name)
-    share = int(hashlib.sha1(speaker.encode()).hexdigest(), 16) % (MOST_CLIPS + 1) * (100 / MOST_CLIPS)
+    share = int(hashlib.sha1(_speaker(name).encode()).hexdigest(), 16) % (MOST_CLIPS + 1) * (100 / MOST_CLIPS)
     return "validation" if share < 10 else "testing" if share < 20 else "training"
 
 
@@ -89,6 +98,33 @@ def read_sc10(place: tuple[Store, Path]) -> Dataset:
     return _dataset("sc10", kept, _thirds(rows, _codes([kept.names[row] for row in rows], SC10)), SC10, place[1])
 
 
+def locate_speech_part(store: Store) -> Path:
+    """The unpacked folder of the official test set, or its archive."""
+    name = "speech_commands_test_set_v0.02"
+    source = store.find(name, f"speech_commands/{name}", f"speech_commands/{name}.tar.gz", f"{name}.tar.gz")
+    if source is None:
+        raise DataMissing(f"Speech Commands' test set lacks speech_commands/{name}[.tar.gz] in {store}")
+    return source
+
+
+def read_speech_part(source: Path) -> Dataset:
+    """The first 100 clips of each of the ten words in the official test set, split anew by speaker: 60, 20 and 20 %."""
+    clips = dict(members(source, lambda name: _is_clip(name) and _word(name) in SC10))
+    by_word = {word: [name for name in sorted(clips) if _word(name) == word][:PART] for word in SC10}
+    if few := [word for word, names in by_word.items() if len(names) < PART]:
+        raise DataError(f"{source} has fewer than {PART} clips of {few[0]!r}; fetch it again")
+    names = [name for chosen in by_word.values() for name in chosen]
+    X = np.stack([_samples(clips[name], f"{source}:{name}")[0] for name in names]).astype(np.float32) * np.float32(
+        SCALE
+    )
+    speakers, owner = np.unique([_speaker(name) for name in names], return_inverse=True)
+    dealt = np.empty(len(speakers))
+    dealt[np.random.default_rng(SPLIT_SEED).permutation(len(speakers))] = np.arange(len(speakers)) / len(speakers)
+    part, y = np.digitize(dealt[owner], (0.6, 0.8)), _codes(names, SC10)
+    train, validation, test = (Split(X[part == which], y[part == which]) for which in range(3))
+    return Dataset("sc10-clips", train, validation, test, SC10, LENGTH, 1, f"read from {source}")
+
+
 def _thirds(rows: np.ndarray, codes: np.ndarray) -> list[np.ndarray]:
     """Splits with every word in its proportion, of exactly 70, 15 and 15 % rounded as the published counts are."""
     order = np.random.default_rng(SPLIT_SEED).permutation(len(rows))
@@ -126,6 +162,10 @@ def _kept(place: tuple[Store, Path]) -> Kept:
 
 def _is_clip(name: str) -> bool:
     return name.endswith(".wav") and name.count("/") == 1 and not name.startswith("_")
+
+
+def _speaker(name: str) -> str:
+    return re.sub(r"_nohash_.*$", "", Path(name).name)
 
 
 def _word(name: str) -> str:
