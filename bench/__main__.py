@@ -5,13 +5,14 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from . import convolution, eigensystem, final_state, importing, training
+from . import convolution, deep_training, eigensystem, final_state, importing, training
 from .measure import Row
 
 PARTS = {
     "final-state": final_state.rows,
     "training": training.rows,
     "convolution": convolution.rows,
+    "deep": deep_training.rows,
     "eigensystem": eigensystem.rows,
     "import": importing.rows,
 }

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from bench.equality import deviations, full_pair, minimal_pair
 
 
