@@ -1,6 +1,7 @@
 """A training step of the deep model against the same model on the FFT form of its layers, and the memory it takes."""
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -11,7 +12,7 @@ from foretune.nn.optim import parameter_groups
 from .convolution import plain
 from .measure import Row, fastest, peak_memory
 
-SIZES = {  # batch, length, and the model
+SIZES: dict[str, tuple[int, int, dict[str, Any]]] = {  # batch, length, and the model
     "compact sequential MNIST": (64, 784, {"d_model": 64, "depth": 2, "dropout": 0.1}),
     "full-size stack": (16, 1024, {"d_model": 256, "depth": 4}),
 }
@@ -24,7 +25,7 @@ class Trainer:
     def __init__(self, form: str, size: str) -> None:
         batch, length, options = SIZES[size]
         torch.manual_seed(0)
-        self.model = DeepS4D(10, d_state=64, norm="layer", **options)  # type: ignore[arg-type]
+        self.model = DeepS4D(10, d_state=64, norm="layer", **options)
         if form == "plain":
             for layer in self.model.layers:
                 layer.convolve = partial(plain, layer)  # type: ignore[method-assign]
