@@ -15,7 +15,8 @@ pytest.importorskip("PIL.Image", reason="PathFinder's images need pillow")
 STEPS = 20
 RATIO = {"Freq. Cls.": 0.2, "sMNIST": 0.05, "pMNIST": 0.05}  # the others' files are small
 NARROW = {"d_model": 4, "depth": 2, "d_state": 8}
-DEEP = {run.settings["dataset"]: run.settings for run in Plan.load("deep").runs if run.settings["arm"] == "tdi"}
+PAPER = [run.settings for run in Plan.load("deep").runs if run.settings["profile"] == "paper"]
+DEEP = {settings["dataset"]: settings for settings in PAPER if settings["arm"] == "tdi"}
 
 
 @pytest.fixture(scope="module")

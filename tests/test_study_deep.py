@@ -155,3 +155,30 @@ def test_the_spectrum_is_that_of_the_subset(small):
     assert facts["L_spec_after"] == pytest.approx(
         ft.spectral_loss(power, ft.Spectrum(expected.power, data.length)), abs=1e-4
     )
+
+
+@pytest.mark.parametrize("layers", ["all", [1], [-1, 0], "first"])
+@pytest.mark.parametrize("arm", ["tdi", "tdi-frozen", "tdi+gain"])
+def test_any_layer_by_the_spectrum_at_its_input(small, arm, layers):
+    wanted = settings(arm, depth=3, ratio=1.0)
+    wanted["tdi"] |= {"layers": layers}
+    data = ft.datasets.load("small", ratio=1.0, seed=0)
+    torch.manual_seed(0)
+    model, facts = deep.build(wanted, data, CPU)
+    ft.verify(model)
+    places = {"all": [0, 1, 2], "first": [0]}[layers] if isinstance(layers, str) else sorted(p % 3 for p in layers)
+    after = facts["L_spec_after"] if len(places) > 1 else [facts["L_spec_after"]]
+    torch.manual_seed(0)
+    before = deep.build(settings("default", depth=3), data, CPU)[0]
+    for place, layer, old in zip(range(3), find_layers(model), find_layers(before), strict=True):
+        changed = [not torch.equal(t, old.tensors()[name]) for name, t in layer.tensors().items()]
+        assert any(changed) == (place in places)
+        assert all(t.requires_grad == (arm != "tdi-frozen" or place not in places) for t in layer.tensors().values())
+    if arm == "tdi+gain":
+        return  # the losses are those before the gain
+    for place, loss in zip(places, after, strict=True):
+        heard = torch.cat([x for x, _, _ in deep.heard_by(model, place, data.train, wanted["batch"], CPU)])
+        own = place == 0 and not data.vocabulary  # the sequence itself
+        spectrum = ft.task_spectrum(data.train.X if own else heard.transpose(1, 2), data.train.y)
+        power = ft.model_spectrum(find_layers(model)[place].module, data.length)
+        assert loss == pytest.approx(ft.spectral_loss(power, ft.Spectrum(spectrum.power, data.length)), abs=1e-3)

@@ -56,8 +56,7 @@ def _prepare(model: DeepS4D, settings: Mapping[str, Any], train: Split, device: 
     options: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in settings["tdi"].items()}
     variant, method, layers = options.pop("variant"), options.pop("spectrum"), options.pop("layers", "first")
     found, records = find_layers(model), []
-    for layer in choose(found, layers):
-        position = found.index(layer)
+    for position in sorted(found.index(layer) for layer in choose(found, layers)):
         if arm.startswith("tdi"):
             measured = task_spectrum_from_batches(_labelled(model, position, train, size, device), method=method)
             spectrum = Spectrum(measured.power, measured.length)
@@ -66,7 +65,7 @@ def _prepare(model: DeepS4D, settings: Mapping[str, Any], train: Split, device: 
             heard = ((x, lengths) for x, lengths, _ in heard_by(model, position, train, size, device))
             unit_output_(model.layers[position], heard)
         if arm.endswith("-frozen"):
-            for tensor in layer.tensors().values():
+            for tensor in found[position].tensors().values():
                 tensor.requires_grad_(False)
     if not records:
         return {}
@@ -80,7 +79,8 @@ def _labelled(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Sequences `(B, L, C)` and labels for the spectrum at a layer's input.
 
-    A linear encoder of one channel gives every head the input itself, scaled and shifted, which no task spectrum minds.
+    For one real channel that is at first the sequence itself, as in the paper: the encoder gives it to every head, scaled
+    and shifted, and so changes nothing but how the mean enters.
     """
     if position == 0 and model.linear_input and train.lengths is None and len(train.X.shape) == 2:
         return ((inputs.unsqueeze(-1), y) for inputs, _, y in batches(train, np.arange(len(train)), size, device))
