@@ -53,7 +53,8 @@ def build(settings: Mapping[str, Any], data: Dataset, device: torch.device) -> t
         facts |= _tune(model, settings, data.train, device)
     if "+gain" in arm:
         heard = (inputs for inputs, _ in first_layer_inputs(model, data.train, settings["batch"], device))
-        unit_output_(next(part for part in model.modules() if isinstance(part, S4D)), heard)
+        first = next(part for part in model.modules() if isinstance(part, S4D))
+        unit_output_(first, heard, settings.get("gain_per", "layer"))
     if arm.startswith("tdi"):
         verify(model)
     if arm.endswith("-frozen"):
