@@ -130,10 +130,14 @@ def test_gain_sets_how_loud_the_first_layer_is(small, per):
     torch.manual_seed(0)
     model, _ = deep.build(settings("default+gain", gain_per=per), data, CPU)
     layer = model.blocks[0].layer
-    heard = torch.cat([inputs for inputs, _ in deep.first_layer_inputs(model, data.train, 16, CPU)])
-    with torch.no_grad():
-        added = layer.convolve(heard) - layer.D[:, None] * heard
-    variances = added.transpose(0, 1).flatten(1).var(1)
+    parts = []
+    for heard, lengths, _ in deep.heard_by(model, 0, data.train, 16, CPU):
+        added = (layer.convolve(heard) - layer.D[:, None] * heard).detach()
+        parts += [
+            row if n is None else row[:, :n]
+            for row, n in zip(added, [None] * len(added) if lengths is None else lengths, strict=True)
+        ]
+    variances = torch.cat(parts, 1).var(1)
     if per == "layer":
         assert float(variances.mean()) == pytest.approx(1, abs=1e-3)
         assert float(variances.max() / variances.min()) > 1.1
@@ -147,7 +151,7 @@ def test_the_spectrum_is_that_of_the_subset(small):
     wanted = settings("tdi")
     torch.manual_seed(0)
     model = deep.build(settings("default"), data, CPU)[0]
-    heard = torch.cat([inputs for inputs, _ in deep.first_layer_inputs(model, data.train, 16, CPU)])
+    heard = torch.cat([inputs for inputs, _, _ in deep.heard_by(model, 0, data.train, 16, CPU)])
     if data.vocabulary:
         expected = ft.task_spectrum(heard.transpose(1, 2), data.train.y)
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, get_args
 
 import torch
@@ -84,6 +86,35 @@ class DeepS4D(nn.Module):
         heard: Tensor = self.encoder(u.long() if self.tokens else u).transpose(1, 2)
         return heard
 
+    @property
+    def layers(self) -> list[S4D]:
+        """The state-space layers, first to last."""
+        return [block.layer for block in self._blocks()]
+
+    @property
+    def linear_input(self) -> bool:
+        """Whether each head of the first layer hears one real channel, scaled and shifted."""
+        first = self._blocks()[0]
+        mixed = first.prenorm and isinstance(first.norm, nn.LayerNorm)
+        return isinstance(self.encoder, nn.Linear) and self.encoder.in_features == 1 and not mixed
+
+    def _blocks(self) -> list[_Block]:
+        return [block for block in self.blocks if isinstance(block, _Block)]
+
+    @torch.no_grad()
+    def heard(self, u: Tensor, lengths: Tensor | None = None, position: int = 0) -> Tensor:
+        """What the layer at a position hears of these inputs in training, but for dropout: `(B, H, L)`.
+
+        Batch normalization goes by this batch, as in training, and remembers nothing of it. Steps from `lengths` on,
+        which are padding, are 0.
+        """
+        with _as_in_training(self):
+            x = self.encode(u)
+            for block in self._blocks()[:position]:
+                x = block(x)
+            x = self._blocks()[position].before(x)
+        return x if lengths is None else x * _within(x, lengths).unsqueeze(1)
+
     def _pooled(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         """`(B, H, L)` to `(B, H)`."""
         if lengths is None:
@@ -92,8 +123,7 @@ class DeepS4D(nn.Module):
             raise InputError(f"lengths must hold one number from 1 to {x.shape[-1]} for each of {len(x)} sequences")
         if self.pool == "last":
             return x.gather(-1, (lengths - 1).view(-1, 1, 1).expand(-1, x.shape[1], 1)).squeeze(-1)
-        kept = torch.arange(x.shape[-1], device=x.device) < lengths.unsqueeze(-1)
-        return (x * kept.unsqueeze(1)).sum(-1) / lengths.unsqueeze(-1)
+        return (x * _within(x, lengths).unsqueeze(1)).sum(-1) / lengths.unsqueeze(-1)
 
 
 class _Block(nn.Module):
@@ -104,8 +134,13 @@ class _Block(nn.Module):
         self.layer, self.norm, self.prenorm = layer, norm, prenorm
         self.drop = nn.Dropout(dropout) if dropout > 0 else nn.Identity()
 
+    def before(self, x: Tensor) -> Tensor:
+        """What the layer hears."""
+        heard: Tensor = self.norm(x) if self.prenorm else x
+        return heard
+
     def forward(self, x: Tensor) -> Tensor:
-        y = self.drop(self.layer(self.norm(x) if self.prenorm else x)) + x
+        y = self.drop(self.layer(self.before(x))) + x
         return y if self.prenorm else self.norm(y)
 
 
@@ -114,6 +149,28 @@ class _HeadNorm(nn.LayerNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(input.transpose(1, 2)).transpose(1, 2)
+
+
+def _within(x: Tensor, lengths: Tensor) -> Tensor:
+    """Which steps of `(B, H, L)` are no padding, `(B, L)`."""
+    return torch.arange(x.shape[-1], device=x.device) < lengths.unsqueeze(-1)
+
+
+@contextmanager
+def _as_in_training(model: nn.Module) -> Iterator[None]:
+    """Normalize by the batch without keeping its statistics, and drop nothing."""
+    modes = [(module, module.training) for module in model.modules()]
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm1d)]
+    model.eval()
+    for norm in norms:
+        norm.training, norm.track_running_stats = True, False
+    try:
+        yield
+    finally:
+        for norm in norms:
+            norm.track_running_stats = True
+        for module, mode in modes:
+            module.training = mode
 
 
 def _norm(kind: Norm, d_model: int) -> nn.Module:

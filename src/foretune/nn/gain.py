@@ -59,11 +59,15 @@ def _factors(variance: Tensor, floor: float) -> Tensor:
 
 
 @torch.no_grad()
-def unit_output_(layer: S4D, batches: Iterable[Tensor], per: Literal["layer", "head"] = "layer") -> Tensor:
+def unit_output_(
+    layer: S4D, batches: Iterable[Tensor | tuple[Tensor, Tensor | None]], per: Literal["layer", "head"] = "layer"
+) -> Tensor:
     """Scale `C` in place so that what the SSM adds to its skip has unit variance on the inputs `(B, H, L)`.
 
     Per layer, one factor gives the heads a mean variance of 1 and keeps how loud they are beside each other; per head,
     each gets a variance of 1, also one that hears next to nothing.
+
+    A batch may come with the lengths of its sequences; the steps beyond them do not count.
 
     Returns:
         The factor of each head, `(H,)`.
@@ -72,9 +76,12 @@ def unit_output_(layer: S4D, batches: Iterable[Tensor], per: Literal["layer", "h
         raise InputError(f"per is {per!r}; use 'layer' or 'head'")
     count, total = 0, torch.zeros_like(layer.D, dtype=torch.float64)
     squares = total.clone()
-    for inputs in batches:
+    for batch in batches:
+        inputs, lengths = (batch, None) if isinstance(batch, Tensor) else batch
         y = (layer.convolve(inputs) - layer.D.unsqueeze(-1) * inputs).double()
-        count += y.shape[0] * y.shape[-1]
+        if lengths is not None:
+            y = y * (torch.arange(y.shape[-1], device=y.device) < lengths.view(-1, 1, 1))
+        count += y.shape[0] * y.shape[-1] if lengths is None else int(lengths.sum())
         total, squares = total + y.sum((0, 2)), squares + y.square().sum((0, 2))
     if count < 2:
         raise InputError(f"the inputs have {count} values for each head; a variance takes at least two")
