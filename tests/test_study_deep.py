@@ -124,18 +124,25 @@ def test_only_the_last_epoch_is_tested_on_all_samples(small):
     assert all(round(7 * accuracy, 6).is_integer() for accuracy in part["test_accuracy"][:-1])
 
 
-def test_gain_makes_every_head_equally_loud(small):
+@pytest.mark.parametrize("per", ["layer", "head"])
+def test_gain_sets_how_loud_the_first_layer_is(small, per):
     data = ft.datasets.load("small", ratio=1.0, seed=0)
     torch.manual_seed(0)
-    model, _ = deep.build(settings("default+gain"), data, CPU)
+    model, _ = deep.build(settings("default+gain", gain_per=per), data, CPU)
     layer = model.blocks[0].layer
-    values = []
-    with torch.no_grad():
-        for heard, lengths, _ in deep.heard_by(model, 0, data.train, 16, CPU):
-            added = layer.convolve(heard) - layer.D[:, None] * heard
-            rows = zip(added, [data.length] * len(added) if lengths is None else lengths, strict=True)
-            values += [row[:, :count] for row, count in rows]
-    torch.testing.assert_close(torch.cat(values, 1).var(1), torch.ones(4), rtol=1e-3, atol=1e-3)
+    parts = []
+    for heard, lengths, _ in deep.heard_by(model, 0, data.train, 16, CPU):
+        added = (layer.convolve(heard) - layer.D[:, None] * heard).detach()
+        parts += [
+            row if n is None else row[:, :n]
+            for row, n in zip(added, [None] * len(added) if lengths is None else lengths, strict=True)
+        ]
+    variances = torch.cat(parts, 1).var(1)
+    if per == "layer":
+        assert float(variances.mean()) == pytest.approx(1, abs=1e-3)
+        assert float(variances.max() / variances.min()) > 1.1
+    else:
+        torch.testing.assert_close(variances, torch.ones(4), rtol=1e-3, atol=1e-3)
 
 
 def test_the_spectrum_is_that_of_the_subset(small):

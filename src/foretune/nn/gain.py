@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -59,14 +59,21 @@ def _factors(variance: Tensor, floor: float) -> Tensor:
 
 
 @torch.no_grad()
-def unit_output_(layer: S4D, batches: Iterable[Tensor | tuple[Tensor, Tensor | None]]) -> Tensor:
-    """Scale `C` in place so that what each head's SSM adds to its skip has unit variance on the inputs `(B, H, L)`.
+def unit_output_(
+    layer: S4D, batches: Iterable[Tensor | tuple[Tensor, Tensor | None]], per: Literal["layer", "head"] = "layer"
+) -> Tensor:
+    """Scale `C` in place so that what the SSM adds to its skip has unit variance on the inputs `(B, H, L)`.
+
+    Per layer, one factor gives the heads a mean variance of 1 and keeps how loud they are beside each other; per head,
+    each gets a variance of 1, also one that hears next to nothing.
 
     A batch may come with the lengths of its sequences; the steps beyond them do not count.
 
     Returns:
         The factor of each head, `(H,)`.
     """
+    if per not in ("layer", "head"):
+        raise InputError(f"per is {per!r}; use 'layer' or 'head'")
     count, total = 0, torch.zeros_like(layer.D, dtype=torch.float64)
     squares = total.clone()
     for batch in batches:
@@ -81,6 +88,8 @@ def unit_output_(layer: S4D, batches: Iterable[Tensor | tuple[Tensor, Tensor | N
     variance = squares / count - (total / count).square()
     if not (torch.isfinite(variance) & (variance > 0)).all():
         raise InputError(f"a head's output has a variance of {float(variance.min())}, so no gain makes it 1; check X")
+    if per == "layer":
+        variance = variance.mean().expand_as(variance)
     factor = variance.rsqrt().to(layer.kernel.C)
     layer.kernel.C.mul_(factor.view(-1, 1, 1))
     remark(layer)
