@@ -239,6 +239,35 @@ def test_settings_of_a_ratio_or_a_data_set_and_an_arm_leave_the_arms_alone(tmp_p
     assert {row.arm for row in collect(plan, store).rows} == {"default", "tdi"}
 
 
+def test_a_smaller_profile_is_marked_and_never_compared(filled, tmp_path):
+    text = PLAN.replace('dataset = ["MNIST", "Wafer"]', 'dataset = "MNIST"\nprofile = "paper"\nwidth = 9')
+    smaller = text[text.index("[[grid]]") : text.index("[overrides")].replace('"paper"', '"compact"').replace("9", "4")
+    text = text[: text.index("[overrides")] + smaller + text[text.index("[report]") :]
+    plan, store = Plan.parse(text), Store(tmp_path / "two").create()
+    for run in plan.runs:
+        level = 0.5 + 0.1 * (run.settings["profile"] == "compact")
+        record = Record(run, "done", "", {"test_accuracy": [0.2, level]}, {})
+        store.write(Record(run, "failed", "hm", {}, {}) if run is plan.runs[-1] else record, {})
+    table, path = collect(plan, store), tmp_path / "two.csv"
+    assert {row.arm for row in table.rows} == {"default", "tdi"}
+    write_csv(table, path)
+    items = list(csv.DictReader(path.read_text().splitlines()))
+    assert tuple(items[0]) == (*COLUMNS, "profile")
+    assert {(i["dataset"], i["profile"]) for i in items} == {("MNIST", "paper"), ("MNIST", "compact")}
+    again = read_csv(path)
+    assert {(r.dataset, r.profile, r.final_acc) for r in again.rows if r.status == "done"} == {
+        ("MNIST", "paper", 0.5),
+        ("MNIST (compact)", "compact", 0.6),
+    }
+    assert [row.reason for row in again.rows if row.status == "failed"] == ["hm"]
+    sheet = cell_sheet(again, Published.load("one_layer", {"default": "baseline"}), "final_acc")
+    assert lookup(sheet, "MNIST (compact)", "0.01")["tdi, paper"] == "–"
+    assert lookup(sheet, "MNIST", "0.01")["tdi, paper"] != "–"
+    marked = "Data sets marked (compact) ran in a smaller setting"
+    assert marked in write(again, tmp_path / "a").read_text()
+    assert marked not in write(collect(*filled), tmp_path / "b").read_text()
+
+
 def test_accuracies_in_percent_are_refused(tmp_path):
     plan, store = Plan.parse(PLAN), Store(tmp_path).create()
     store.write(Record(plan.runs[0], "done", "", {"test_accuracy": [0.5, 93.0]}, {}), {})

@@ -111,5 +111,5 @@ def cost(settings: Mapping[str, Any]) -> float:
     trained, tested = passes(settings)
     length = datasets.registry.find(settings["dataset"]).length
     heads = settings["d_model"]
-    step = settings["batch"] * length * settings["depth"] * heads * (15e-9 + 0.2e-9 * heads)
+    step = settings["batch"] * length * settings["depth"] * heads * (50e-9 + 0.35e-9 * heads)
     return 1 + step * (trained + tested / 3)

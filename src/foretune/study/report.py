@@ -8,7 +8,7 @@ from pathlib import Path
 from ..report import Report, Section
 from .paper import Published
 from .pictures import draw
-from .rows import Table, failures
+from .rows import PAPER, Table, failures
 from .statistics import by_dataset, cells, overall, paired, regimes
 from .tables import (
     arms,
@@ -69,10 +69,20 @@ def _runs(table: Table) -> Section:
         f"{len(table.rows) - failed.total()} runs done, {failed.total()} failed, {missing} missing.",
         f"They took {seconds:.0f} s of single-thread work.",
         f"Collapsed: the final accuracy lies more than {100 * table.roles.collapse:g} points below the best epoch.",
+        *_smaller(table),
         *(f"Failed {count} ×: {reason}" for reason, count in failed.most_common()),
     ]
     sheets = (count_sheet(table), failure_sheet(table)) if failed else (count_sheet(table),)
     return Section("Runs", tuple(sentences), sheets)
+
+
+def _smaller(table: Table) -> Iterator[str]:
+    """What the mark of a profile means."""
+    for profile in unique(row.profile for row in table.rows if row.profile not in PAPER):
+        yield (
+            f"Data sets marked ({profile}) ran in a smaller setting than the paper's, so no published number stands beside "
+            "them; means over data sets include them."
+        )
 
 
 def _headlines(table: Table, published: Published) -> Iterator[str]:

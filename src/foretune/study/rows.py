@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .plan import Plan, Run, canonical
+from .axes import follows, label, shared
+from .plan import Plan
 from .store import Record, Store
 
 __all__ = ["COLUMNS", "Roles", "Row", "Table", "collect", "read_csv", "write_csv"]
@@ -22,6 +23,8 @@ COLUMNS = (
     *("dataset", "ratio", "seed", "arm"),
     *("final_acc", "first5_acc", "first10_acc", "final_loss", "seconds", "status"),
 )
+PROFILE = "profile"  # one more column, where a study has profiles
+PAPER = ("", "paper")  # profiles whose setting is the paper's; another's mark stands behind the name of its data set
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Row:
     seconds: float | None = None
     status: str = "done"
     reason: str = ""
+    profile: str = ""
     accuracy: tuple[float, ...] = ()  # after each epoch; not in the CSV file
 
 
@@ -46,13 +50,14 @@ class Row:
 class Roles:
     """How a plan's results are read: `[report]` of its TOML file.
 
-    The first four name the settings that play these roles; other settings that differ between runs join the arm.
+    The first five name the settings that play these roles; other settings that differ between runs join the arm.
     """
 
     dataset: str = "dataset"
     ratio: str = "ratio"
     seed: str = "seed"
     arm: str = "arm"
+    profile: str = PROFILE  # "paper", or that of a smaller setting
     low: float = 0.16  # ratios up to here are the low-data regime
     collapse: float = 0.2  # a final accuracy this far below the best epoch counts as collapsed
     published: str = ""  # "one_layer" or "deep": the paper's tables
@@ -69,7 +74,7 @@ class Roles:
             isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs
         ):
             raise InputError(f'report.pairs = {pairs!r}; write a list such as [["tdi", "default"]]')
-        numbers, words = ("low", "collapse"), ("dataset", "ratio", "seed", "arm", "published")
+        numbers, words = ("low", "collapse"), ("dataset", "ratio", "seed", "arm", "profile", "published")
         kinds: dict[str, Any] = {"names": dict, **dict.fromkeys(numbers, (int, float)), **dict.fromkeys(words, str)}
         for key, kind in kinds.items():
             if key in table and not isinstance(table[key], kind):
@@ -90,47 +95,24 @@ class Table:
 def collect(plan: Plan, store: Store) -> Table:
     """The finished runs of a plan."""
     roles, records = Roles.parse(plan.report), store.records()
-    extra = [axis for axis in plan.axes if axis not in (roles.dataset, roles.ratio, roles.seed, roles.arm)]
-    extra = [axis for axis in extra if not _follows(plan, axis, roles)]
-    shared = {axis: _shared(plan, axis) for axis in extra}
+    played = (roles.dataset, roles.ratio, roles.seed, roles.arm, roles.profile)
+    extra = [axis for axis in plan.axes if axis not in played]
+    extra = [axis for axis in extra if not follows(plan, axis, (roles.dataset, roles.profile, roles.ratio, roles.arm))]
+    common = {axis: shared(plan, axis) for axis in extra}
     rows, seconds, used = [], 0.0, []
     for run in plan.runs:
         record = records.get(run.key)
         if record is not None:
             timing = store.timing(run.key).get("seconds")
-            rows.append(_row(record, roles, extra, shared, plan.name, timing))
+            rows.append(_row(record, roles, extra, common, plan.name, timing))
             seconds += timing or 0.0
             used.append(record)
     rows.sort(key=_order)
     return Table(plan.name, tuple(rows), roles, _provenance(plan, rows, used, seconds))
 
 
-def _follows(plan: Plan, axis: str, roles: Roles) -> bool:
-    """Whether a setting says nothing new beside data set, ratio and arm, as a data set's own number of epochs."""
-    names = (roles.dataset, roles.ratio, roles.arm)
-    places = {run.key: tuple(_hashable(run, name) for name in names) for run in plan.runs}
-    return len({(places[run.key], _hashable(run, axis)) for run in plan.runs}) == len(set(places.values()))
-
-
-def _shared(plan: Plan, axis: str) -> dict[str, Any]:
-    """What all tables of settings under one name have in common, so that only their differences need be told."""
-    tables = [run.settings[axis] for run in plan.runs if isinstance(run.settings.get(axis), dict)]
-    first = tables[0] if tables else {}
-    return {name: value for name, value in first.items() if all(table.get(name) == value for table in tables)}
-
-
-def _label(axis: str, value: Any, shared: Mapping[str, Any]) -> str:
-    if not isinstance(value, dict):
-        return f"{axis}={value}"
-    return ", ".join(f"{name}={item}" for name, item in value.items() if name not in shared.get(axis, {}))
-
-
-def _hashable(run: Run, name: str) -> str:
-    return canonical(run.settings.get(name))
-
-
 def _row(
-    record: Record, roles: Roles, extra: list[str], shared: Mapping[str, Any], name: str, seconds: float | None
+    record: Record, roles: Roles, extra: list[str], common: Mapping[str, Any], name: str, seconds: float | None
 ) -> Row:
     settings = record.run.settings
     try:
@@ -138,15 +120,17 @@ def _row(
     except (TypeError, ValueError) as error:
         raise InputError(f"{roles.ratio} = {settings[roles.ratio]!r}; the report needs a number as ratio") from error
     parts = [str(settings[roles.arm])] if roles.arm in settings else []
-    parts += [_label(axis, settings[axis], shared) for axis in extra if axis in settings]
+    parts += [label(axis, settings[axis], common) for axis in extra if axis in settings]
+    profile = str(settings.get(roles.profile, ""))
     row = Row(
-        dataset=str(settings.get(roles.dataset, name)),
+        dataset=_marked(str(settings.get(roles.dataset, name)), profile),
         ratio=ratio,
         seed=str(settings.get(roles.seed, "")),
         arm=", ".join(parts) or "all",
         seconds=None if seconds is None else round(seconds, 1),
         status=record.status,
         reason=record.reason,
+        profile=profile,
     )
     if record.status != "done":
         return row
@@ -161,6 +145,11 @@ def _row(
         final_loss=_last(loss),
         accuracy=accuracy,
     )
+
+
+def _marked(dataset: str, profile: str) -> str:
+    """The name that a data set goes by in tables, so that smaller settings are never taken for the paper's."""
+    return dataset if profile in PAPER else f"{dataset} ({profile})"
 
 
 def _curve(record: Record, key: str) -> tuple[float, ...]:
@@ -213,9 +202,11 @@ def write_csv(table: Table, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    columns = (*COLUMNS, PROFILE) if any(row.profile for row in table.rows) else COLUMNS
+    writer.writerow(columns)
     for row in table.rows:
-        writer.writerow(["" if (value := getattr(row, name)) is None else value for name in COLUMNS])
+        bare = replace(row, dataset=row.dataset.removesuffix(_marked("", row.profile)))
+        writer.writerow(["" if (value := getattr(bare, name)) is None else value for name in columns])
     path.write_text(text.getvalue(), encoding="utf-8")
     path.with_suffix(".json").write_text(json.dumps(table.provenance, indent=1) + "\n", encoding="utf-8")
 
@@ -247,7 +238,8 @@ def read_csv(path: Path, plan: Plan | None = None) -> Table:
 
 
 def _identity(item: Mapping[str, Any]) -> tuple[str, float, str, str]:
-    return str(item["dataset"]), float(item["ratio"]), str(item["seed"]), str(item["arm"])
+    dataset = _marked(str(item["dataset"]), item.get(PROFILE) or "")
+    return dataset, float(item["ratio"]), str(item["seed"]), str(item["arm"])
 
 
 def _parse(item: Mapping[str, str], reasons: Mapping[Any, str], place: str) -> Row:
@@ -264,7 +256,20 @@ def _parse(item: Mapping[str, str], reasons: Mapping[Any, str], place: str) -> R
         raise InputError(f"{place}: status is {item['status']!r}; it is done or failed, and the line may be cut short")
     final, first5, first10, loss, seconds = numbers.values()
     reason = reasons.get(identity, "")
-    return Row(dataset, ratio, seed, arm, final, first5, first10, loss, seconds, item["status"], reason)
+    return Row(
+        dataset,
+        ratio,
+        seed,
+        arm,
+        final,
+        first5,
+        first10,
+        loss,
+        seconds,
+        item["status"],
+        reason,
+        item.get(PROFILE) or "",
+    )
 
 
 def failures(rows: Iterable[Row]) -> Counter[str]:
