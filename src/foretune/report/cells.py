@@ -112,7 +112,11 @@ def board(matrix: Matrix, tracer: Tracer) -> Board:
     for index, (name, values) in enumerate(zip(matrix.rows, matrix.values, strict=True)):
         traces = matrix.traces[index] if matrix.traces else (None,) * len(values)
         cells = (
-            Cell(fixed(value, matrix.digits, sign=True) if math.isfinite(value) else "", runs=tracer.query(trace), style=_shade(value, top))
+            Cell(
+                fixed(value, matrix.digits, sign=True) if math.isfinite(value) else "",
+                runs=tracer.query(trace),
+                style=_shade(value, top),
+            )
             for value, trace in zip(values, traces, strict=True)
         )
         rows.append((name, tuple(cells)))

@@ -40,11 +40,11 @@ def thinned(line: Line) -> Line:
         kept |= {min(known, key=lambda i: line.y[i]), max(known, key=lambda i: line.y[i])}
         kept |= {i for i in places if not math.isfinite(line.y[i])}
     order = sorted(kept)[: 2 * MOST_POINTS]
-    picked = {
-        name: tuple(values[i] for i in order) for name in ("x", "y", "low", "high") if (values := getattr(line, name))
-    }
+    x, y, low, high = (
+        tuple(values[i] for i in order) if values else () for values in (line.x, line.y, line.low, line.high)
+    )
     traces = tuple(line.traces[i] for i in order) if len(line.traces) == count else line.traces
-    return replace(line, **picked, traces=traces)
+    return replace(line, x=x, y=y, low=low, high=high, traces=traces)
 
 
 def axes(chart: Chart) -> tuple[Axis, Axis]:
@@ -112,7 +112,9 @@ def _ends(lines: list[Line], box: Box, across: Axis, up: Axis) -> list[float] | 
     for line in lines:
         known = [box.y(up, y) for x, y in zip(line.x, line.y, strict=True) if math.isfinite(across.at(x) + up.at(y))]
         wanted.append(known[-1] if known else box.top + box.height)
-    return spread(wanted, LABEL_HEIGHT, box.top, box.top + box.height)
+    found = spread(wanted, LABEL_HEIGHT, box.top, box.top + box.height)
+    moved = max((abs(a - b) for a, b in zip(found or (), wanted, strict=False)), default=0.0)
+    return None if moved > 1.3 * LABEL_HEIGHT else found
 
 
 def _frame(chart: Chart, box: Box, across: Axis, up: Axis, width: float, height: float) -> str:

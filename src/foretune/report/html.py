@@ -131,12 +131,14 @@ def _typeset(words: str) -> str:
 
 
 def _palette(report: Report) -> Palette:
-    names = list(report.palette)
-    for section in report.sections:
-        for picture in section.charts:
+    pictures: dict[str, list[str]] = {"": list(report.palette)}
+    for number, section in enumerate(report.sections):
+        for index, picture in enumerate(section.charts):
             if isinstance(picture, Chart | Dots):
+                group = picture.group if isinstance(picture, Chart) else ""
+                names = pictures.setdefault(f"{number} {group or index}", [])
                 names += [each.like or each.name for each in _members(picture)]
-    return Palette.of(names)
+    return Palette.of(pictures.values())
 
 
 def _members(picture: Chart | Dots) -> Iterator[Line | Marks]:

@@ -13,7 +13,7 @@ __all__ = ["Axis", "fixed", "number"]
 
 MINUS, TIMES, NARROW_SPACE = "−", "×", "\u202f"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-TINY, HUGE = 5e-324, sys.float_info.max
+TINY, HUGE = 1e-290, sys.float_info.max  # what is smaller is drawn as 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Axis:
     @classmethod
     def over(cls, values: Iterable[float], *, log: bool = False, count: int = 5, pad: float = 0.0) -> Axis:
         """An axis that shows all of these values, with about `count` ticks and some room at either end."""
-        shown = [float(value) for value in values if math.isfinite(value) and (value > 0 or not log)]
+        given = (float(value) if abs(value) >= TINY else 0.0 for value in values if math.isfinite(value))
+        shown = [value for value in given if value > 0 or not log]
         low, high = (min(shown), max(shown)) if shown else (1.0, 10.0) if log else (0.0, 1.0)
         low, high = _widened_log(low, high, pad) if log else _widened(low, high, pad)
         return cls(low, high, log, _decades(low, high, count) if log else _steps(low, high, count))
@@ -74,11 +75,13 @@ def _widened_log(low: float, high: float, pad: float) -> tuple[float, float]:
 def _steps(low: float, high: float, count: int) -> tuple[tuple[float, str], ...]:
     """Multiples of 1, 2 or 5 times a power of ten, counted as whole numbers so that their labels are exact."""
     size = max(abs(low), abs(high))
-    unit = max(math.floor(math.log10(size)), -300) if size else 0
+    unit = math.floor(math.log10(size)) if size else 0
     scale = float(f"1e{unit}")
     start, end = low / scale, high / scale
     exponent = math.floor(math.log10(max((end - start) / count, 1e-15)))
-    step = min((1, 2, 5, 10), key=lambda m: abs(math.log(m * 10.0**exponent * count / max(end - start, 1e-15))))
+    wanted = (end - start) / count / 10.0**exponent
+    step = min((1, 2, 5, 10), key=lambda m: abs(math.log(m / max(wanted, 1e-9))))
+    step, exponent = (1, exponent + 1) if step == 10 else (step, exponent)
     width = step * 10.0**exponent
     first, last = math.ceil(start / width - 1e-9), math.floor(end / width + 1e-9)
     found = [(Decimal(k * step).scaleb(exponent + unit)) for k in range(first, min(last, first + 50) + 1)]
@@ -140,4 +143,4 @@ def fixed(value: float, places: int, sign: bool = False) -> str:
     if abs(value) >= 1e6:
         return ("+" if sign and value > 0 else "") + number(value)
     rounded = Decimal(f"{value:.{places}f}")
-    return ("+" if sign and rounded > 0 else "") + _fixed(abs(rounded) if not rounded else rounded)
+    return ("+" if sign and rounded > 0 else "") + _fixed(rounded or abs(rounded))

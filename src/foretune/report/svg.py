@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -35,19 +36,34 @@ class Box:
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours by name, the same in a whole report; after the last it starts again, with other strokes."""
+    """Colours by name: a name has the same one in a whole report, and its own within each picture.
 
-    names: tuple[str, ...] = ()
+    In a picture of more names than colours these start again, with dotted strokes.
+    """
+
+    places: Mapping[str, int]
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> Palette:
-        """In order of appearance."""
-        return cls(tuple(dict.fromkeys(names)))
+    def of(cls, pictures: Iterable[Iterable[str]]) -> Palette:
+        """For pictures that show these names."""
+        places: dict[str, int] = {}
+        for names in pictures:
+            members = list(dict.fromkeys(names))
+            taken = {places[name] for name in members if name in places}
+            for name in members:
+                if name not in places:
+                    uses = Counter(places.values())
+                    places[name] = min(
+                        (place for place in range(len(members) + len(places) + 1) if place not in taken),
+                        key=lambda place: (place >= COLOURS, uses[place], place),
+                    )
+                    taken.add(places[name])
+        return cls(places)
 
     def style(self, name: str) -> str:
         """The class of a name's colour."""
-        index = self.names.index(name) if name in self.names else len(self.names)
-        return f"c{index % COLOURS + 1}" + (" again" if index >= COLOURS else "")
+        place = self.places.get(name, 0)
+        return f"c{place % COLOURS + 1}" + (" again" if place >= COLOURS else "")
 
 
 def element(tag: str, content: str | None = None, **attributes: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..report import Report, Section
+from ..report import Picture, Report, Section
 from .paper import Published
 from .pictures import draw
 from .rows import Table, failures
@@ -28,8 +28,8 @@ __all__ = ["compose", "markdown", "write"]
 def compose(table: Table, published: Published) -> Report:
     """The content of a report."""
     headlines = tuple(_headlines(table, published))
-    pictures = (*improvement_dots(table, published), *improvement_matrices(table))
-    sections = [Section("What comes out", headlines, charts=pictures)] if headlines else []
+    first: tuple[Picture, ...] = (*improvement_dots(table, published), *improvement_matrices(table))
+    sections = [Section("What comes out", headlines, charts=first)] if headlines else []
     sections.append(_runs(table))
     summary = [
         regime_sheet(table, published, measure, where)
@@ -49,16 +49,16 @@ def compose(table: Table, published: Published) -> Report:
         if {arm, baseline} <= present:
             pair = paired_sheets(table, published, arm, baseline)
             sections.append(Section(f"Paired improvement: {arm} over {baseline}", (words,), pair))
-    words = "Bars: standard deviation. Dashed: the paper."
-    pictures = ratio_charts(table, published)
-    sections.append(Section("Accuracy over the ratio", (words,), charts=pictures, pictures="ratio"))
+    words = "Bars and bands: standard deviation over seeds. Dashed: the paper."
+    charts = ratio_charts(table, published)
+    sections.append(Section("Accuracy over the ratio", (words,), charts=charts, pictures="ratio"))
     words = (
         "Mean ± standard deviation over seeds; n where a cell has fewer seeds than the study, failed runs never count."
     )
     sheets = tuple(cell_sheet(table, published, measure) for measure in ("final_acc", "first5_acc", "final_loss"))
     sections.append(Section("Every cell", (words,), sheets))
     if any(len(row.accuracy) > 1 for row in table.rows):
-        words = "Mean over seeds; each seed faintly."
+        words = "Mean over seeds; faintly each seed, or the band from the lowest to the highest."
         sections.append(Section("Accuracy over the epochs", (words,), charts=epoch_charts(table), pictures="epochs"))
     return Report(
         f"The study {table.name}",

@@ -148,7 +148,7 @@ def ratio_charts(table: Table, published: Published) -> tuple[Chart, ...]:
                 x, y = zip(*known, strict=True)
                 lines.append(Line(f"{arm}, paper", x, y, dashed=True, like=arm))
         if lines:
-            group = "Final accuracy over the training ratio"
+            group = "Each data set"
             charts.append(Chart(dataset, "training ratio", "accuracy (%)", tuple(lines), log_x=log, group=group))
     return tuple(charts)
 
