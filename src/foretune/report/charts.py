@@ -64,7 +64,8 @@ def draw(chart: Chart, palette: Palette, width: float = 340, height: float = 220
     stops = sorted({x for line in lines for x in line.x if math.isfinite(across.at(x))})
     widest = max((text_width(label) for _, label in up.ticks), default=0.0)
     left, top, bottom = max(widest + 8, 22.0), 24.0, 38.0
-    names = _room_for_names(lines, width) if labels else 0.0
+    unnamed = not any(line.name for line in lines)
+    names = _room_for_names(lines, width) if labels and not unnamed else 0.0
     box = Box(left, top, width - left - max(names, 12.0), height - top - bottom)
     ends = _ends(lines, box, across, up) if names else None
     if names and ends is None:
@@ -82,7 +83,7 @@ def draw(chart: Chart, palette: Palette, width: float = 340, height: float = 220
             label = element("title", escaped(line.name)) if len(line.name) > letters else ""
             words = text(box.left + box.width + 8, y, clip(line.name, letters), **where)
             parts.append(words.replace("</text>", f"{label}</text>"))
-    return Drawn(_wrapped(chart, "".join(parts), box, width, height), ends is not None)
+    return Drawn(_wrapped(chart, "".join(parts), box, width, height), unnamed or ends is not None)
 
 
 def _wrapped(chart: Chart, content: str, box: Box, width: float, height: float) -> str:
@@ -193,4 +194,5 @@ def data(chart: Chart, palette: Palette, encode: Encoder) -> str:
 
 
 def _short(values: tuple[float, ...]) -> list[float | None]:
-    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
+    rounded = (float(f"{value:.5g}") for value in values)
+    return [value if math.isfinite(value) else None for value in rounded]

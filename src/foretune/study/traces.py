@@ -8,7 +8,16 @@ from ..report import Trace
 
 __all__ = ["COLUMNS", "MEASURES", "trace"]
 
-COLUMNS = {"dataset": "data set", "ratio": "ratio", "seed": "seed", "arm": "arm"}
+COLUMNS = {  # of the table of runs
+    "dataset": "data set",
+    "ratio": "ratio",
+    "seed": "seed",
+    "arm": "arm",
+    "final_acc": "final accuracy (%)",
+    "first5_acc": "first 5 epochs (%)",
+    "first10_acc": "first 10 epochs (%)",
+    "final_loss": "final loss",
+}
 MEASURES = {
     "final_acc": "final accuracy (%)",
     "first5_acc": "mean accuracy of the first 5 epochs (%)",
@@ -30,4 +39,4 @@ def trace(
         (COLUMNS["ratio"], tuple(f"{ratio:g}" for ratio in ratios)),
         (COLUMNS["arm"], tuple(arms)),
     )
-    return Trace(tuple((name, values) for name, values in named if values), MEASURES.get(measure, ""))
+    return Trace(tuple((name, values) for name, values in named if values), COLUMNS.get(measure, ""))

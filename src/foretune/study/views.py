@@ -188,7 +188,7 @@ def _curve(rows: list[Row]) -> Line | None:
 def run_sheet(table: Table) -> Sheet:
     """Every run; `run` names the file that holds it, or the line of the exported table."""
     measures = [name for name in MEASURES if any(getattr(row, name) is not None for row in table.rows)]
-    header = (*(COLUMNS[name] for name in ("dataset", "ratio", "seed", "arm")), *(MEASURES[name] for name in measures))
+    header = tuple(COLUMNS[name] for name in ("dataset", "ratio", "seed", "arm", *measures))
     named = any(row.key for row in table.rows)
     lines = []
     for row in table.rows:

@@ -115,7 +115,8 @@
       const cross = picture.querySelector(".cross");
       const fraction = (value, [low, high, log]) => {
         if (log) [value, low, high] = [value, low, high].map(Math.log10);
-        return high > low ? (value - low) / (high - low) : 0.5;
+        const unit = Math.max(Math.abs(low), Math.abs(high)) || 1;
+        return high > low ? (value / unit - low / unit) / (high / unit - low / unit) : 0.5;
       };
       const px = (x) => left + width * fraction(x, data.X), py = (y) => top + height * (1 - fraction(y, data.Y));
       const stops = [...new Set(data.lines.flatMap((line) => line.x))]
