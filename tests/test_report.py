@@ -3,8 +3,6 @@
 import json
 import math
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -244,8 +242,3 @@ def test_spectra_and_records_show_themselves_in_notebooks():
     assert "mean of 2 heads" in texts[1]
     assert "0.1562" in texts[3]  # 20 of 128 steps
     assert "6.4" in texts[3]
-
-
-def test_plain_content_loads_no_renderer():
-    code = "import sys, foretune, foretune.report; print([m for m in ('jinja2', 'playwright') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
