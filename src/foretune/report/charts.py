@@ -141,7 +141,7 @@ def _band(line: Line, palette: Palette, box: Box, across: Axis, up: Axis) -> str
     style = palette.style(line.like or line.name)
     runs: list[list[tuple[float, float, float]]] = [[]]
     for x, low, high in zip(line.x, line.low, line.high, strict=True):
-        floor = up.low if up.log and low <= 0 else low
+        floor = max(low, up.low) if up.log else low
         point = (box.x(across, x), box.y(up, floor), box.y(up, high))
         if all(math.isfinite(part) for part in point):
             runs[-1].append(point)

@@ -27,7 +27,7 @@ class Axis:
 
     def at(self, value: float) -> float:
         """Where a value lies: 0 at `low`, 1 at `high`; NaN where it has no place."""
-        if not math.isfinite(value) or (self.log and value <= 0):
+        if not math.isfinite(value) or (self.log and value < TINY):
             return math.nan
         if self.log:
             low, high, place = math.log10(self.low), math.log10(self.high), math.log10(value)

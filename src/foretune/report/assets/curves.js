@@ -45,7 +45,7 @@ const chart = (picture, data) => {
     picture.classList.toggle("traced", Boolean(home && near?.trace));
     const rows = points.slice(0, 14).map((point) => words(point, point === near && points.length > 1));
     const nodes = [make("b", `${data.x} ${number(x)}`), ...rows, ...behind(near?.trace)];
-    show(nodes, box.left + px(x) * unit(), box.top + (near?.place ?? top) * unit());
+    show(nodes, box.left + px(x) * unit(), box.top + top * unit());
   };
   const move = (event) => {
     const box = picture.getBoundingClientRect(), x = (event.clientX - box.left) / unit();
