@@ -9,9 +9,8 @@ from foretune import cli, demo
 
 
 def test_importing_pulls_in_nothing_optional():
-    code = (
-        "import sys, foretune; print([m for m in ('sklearn', 'matplotlib', 'ray', 'aeon', 'rich') if m in sys.modules])"
-    )
+    optional = ("sklearn", "matplotlib", "ray", "aeon", "rich", "jinja2", "playwright")
+    code = f"import sys, foretune, foretune.report; print([m for m in {optional} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 

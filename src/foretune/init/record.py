@@ -14,6 +14,7 @@ __all__ = ["Gains", "Initialization", "Settings", "Variant"]
 
 Variant = Literal["construct", "refine"]
 Gains = Literal["phase", "scaled", "literal", "balanced"]
+SHOWN = 8  # frequencies in a notebook
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,19 @@ class Initialization:
     seconds: float
     settings: Settings
     layer: str = ""
+
+    def _repr_html_(self) -> str:
+        from ..report import Section, Sheet, notebook
+
+        shown = list(zip(self.frequencies, self.strengths, strict=True))[:SHOWN]
+        rows = tuple(
+            (f"{frequency:.4g}", f"{1 / frequency:.4g}" if frequency else "–", f"{strength:.3f}")
+            for frequency, strength in shown
+        )
+        rest = len(self.frequencies) - len(shown)
+        title = "Task frequencies, strongest first" + (f", and {rest} more" if rest else "")
+        header = ("frequency (cycles per step)", "period (steps)", "strength")
+        return notebook(Section("", (str(self),), (Sheet(title, header, rows),)))
 
     def __str__(self) -> str:
         where = f" of {self.layer}" if self.layer else ""

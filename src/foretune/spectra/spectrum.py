@@ -91,6 +91,18 @@ class Spectrum:
             raise InputError("the spectrum is 0 at every frequency, so it has no peaks")
         return self.frequencies[chosen], self.power[chosen] / self.power.max()
 
+    def _repr_html_(self) -> str:
+        from ..report import Chart, Line, notebook
+
+        power = self.power.reshape(-1, bins(self.length))
+        x, mean, low, high = (
+            tuple(map(float, part)) for part in (self.frequencies, power.mean(0), power.min(0), power.max(0))
+        )
+        heads = f", mean of {len(power)} heads between the lowest and the highest" if len(power) > 1 else ""
+        line = Line("", x, mean, *((low, high) if heads else ()))
+        title = f"Spectrum of sequences of {self.length} steps{heads}"
+        return notebook(Chart(title, "frequency (cycles per step)", "power", (line,)))
+
     def plot(self, ax: Axes | None = None, sampling_rate: float | None = None, **line: Any) -> Axes:
         """Draw the spectrum (relative to its highest value); in Hz where the sampling rate is given."""
         try:

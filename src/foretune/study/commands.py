@@ -112,7 +112,7 @@ def status(plan: str, *, out: Path | None = None, only: str = "") -> int:
 
 @app.command
 def report(plan: str | None = None, *, csv: Path | None = None, out: Path | None = None, to: Path | None = None) -> int:
-    """Write the tables and pictures of a study, beside the paper's where it has them.
+    """Write the tables and pictures of a study as a page and as Markdown, beside the paper's where it has them.
 
     Example: foretune study report one-layer
 
@@ -125,7 +125,7 @@ def report(plan: str | None = None, *, csv: Path | None = None, out: Path | None
     out
         Folder of the results; `studies/<name of the plan>` if not given.
     to
-        Folder for report.md and its pictures; `report` in the folder of results, or `<name>-report` beside the CSV.
+        Folder for report.html and report.md; `report` in the folder of results, or `<name>-report` beside the CSV.
     """
     from .report import write
     from .rows import read_csv
@@ -138,7 +138,8 @@ def report(plan: str | None = None, *, csv: Path | None = None, out: Path | None
         target = to or (out or _folder(_load(plan))) / "report"
     else:
         raise InputError("name a plan, or a file with --csv")
-    print(write(table, target))
+    path = write(table, target)
+    print(path, path.with_suffix(".html"), sep="\n")
     return 0
 
 

@@ -1,11 +1,11 @@
-"""The report of a study: what is in it (`compose`, pure), and its rendering as Markdown with pictures (`write`)."""
+"""The report of a study: what is in it (`compose`, pure), and its rendering as a page and as Markdown (`write`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..report import Report, Section
+from ..report import Picture, Report, Section
 from .paper import Published
 from .pictures import draw
 from .rows import PAPER, Table, failures
@@ -20,6 +20,7 @@ from .tables import (
     regime_sheet,
     unique,
 )
+from .views import answer, epoch_charts, facts, improvement_dots, improvement_matrices, palette, ratio_charts, run_sheet
 
 __all__ = ["compose", "markdown", "write"]
 
@@ -27,7 +28,8 @@ __all__ = ["compose", "markdown", "write"]
 def compose(table: Table, published: Published) -> Report:
     """The content of a report."""
     headlines = tuple(_headlines(table, published))
-    sections = [Section("What comes out", headlines)] if headlines else []
+    first: tuple[Picture, ...] = (*improvement_dots(table, published), *improvement_matrices(table))
+    sections = [Section("What comes out", headlines, charts=first)] if headlines else []
     sections.append(_runs(table))
     summary = [
         regime_sheet(table, published, measure, where)
@@ -47,18 +49,25 @@ def compose(table: Table, published: Published) -> Report:
         if {arm, baseline} <= present:
             pair = paired_sheets(table, published, arm, baseline)
             sections.append(Section(f"Paired improvement: {arm} over {baseline}", (words,), pair))
-    sections.append(
-        Section("Accuracy over the ratio", ("Bars: standard deviation. Dashed: the paper.",), pictures="ratio")
-    )
+    words = "Bars and bands: standard deviation over seeds. Dashed: the paper."
+    charts = ratio_charts(table, published)
+    sections.append(Section("Accuracy over the ratio", (words,), charts=charts, pictures="ratio"))
     words = (
         "Mean ± standard deviation over seeds; n where a cell has fewer seeds than the study, failed runs never count."
     )
     sheets = tuple(cell_sheet(table, published, measure) for measure in ("final_acc", "first5_acc", "final_loss"))
     sections.append(Section("Every cell", (words,), sheets))
     if any(len(row.accuracy) > 1 for row in table.rows):
-        words = "Mean over seeds; each seed faintly."
-        sections.append(Section("Accuracy over the epochs", (words,), pictures="epochs"))
-    return Report(f"The study {table.name}", tuple(sections))
+        words = "Mean over seeds; faintly each seed, or the band from the lowest to the highest."
+        sections.append(Section("Accuracy over the epochs", (words,), charts=epoch_charts(table), pictures="epochs"))
+    return Report(
+        f"The study {table.name}",
+        tuple(sections),
+        answer=answer(table),
+        runs=run_sheet(table),
+        facts=facts(table),
+        palette=palette(table),
+    )
 
 
 def _runs(table: Table) -> Section:
@@ -133,11 +142,14 @@ def markdown(report: Report, pictures: dict[str, list[str]]) -> str:
 
 
 def write(table: Table, folder: Path) -> Path:
-    """Write `report.md` and its pictures; returns the path of the former."""
+    """Write `report.html`, and `report.md` with its pictures; returns the path of the latter."""
+    from ..report.html import save
+
     published = Published.load(table.roles.published, table.roles.names)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "report.md"
-    path.write_text(markdown(compose(table, published), draw(table, published, folder)), encoding="utf-8")
+    report, path = compose(table, published), folder / "report.md"
+    save(report, folder / "report.html")
+    path.write_text(markdown(report, draw(table, published, folder)), encoding="utf-8")
     return path
 
 

@@ -44,6 +44,7 @@ class Row:
     reason: str = ""
     profile: str = ""
     accuracy: tuple[float, ...] = ()  # after each epoch; not in the CSV file
+    key: str = ""  # of the run's file, or the line of the CSV file
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ def _row(
         status=record.status,
         reason=record.reason,
         profile=profile,
+        key=record.run.key,
     )
     if record.status != "done":
         return row
@@ -230,7 +232,10 @@ def read_csv(path: Path, plan: Plan | None = None) -> Table:
     reader = csv.DictReader(lines)
     if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
         raise InputError(f"{path} has no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
-    rows = tuple(_parse(item, reasons, f"{path}, line {number}") for number, item in enumerate(reader, 2))
+    rows = tuple(
+        replace(_parse(item, reasons, f"{path}, line {number}"), key=f"line {number}")
+        for number, item in enumerate(reader, 2)
+    )
     if not rows:
         raise InputError(f"{path} holds no runs")
     roles = Roles.parse(plan.report if plan else provenance.get("report", {}))

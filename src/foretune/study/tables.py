@@ -6,21 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from ..report import Sheet
+from ..report import Sheet, Trace
 from .paper import Published
 from .rows import Table, collapsed
-from .statistics import Interval, Spread, by_dataset, by_ratio, cells, overall, paired, regimes
+from .statistics import Interval, Spread, by_dataset, by_ratio, cells, overall, paired, regime, regimes
+from .traces import MEASURES, trace
 
 __all__ = ["cell_sheet", "count_sheet", "distance_sheet", "failure_sheet", "paired_sheets", "regime_sheet"]
 
-NAMES = {
-    "final_acc": "final accuracy (%)",
-    "first5_acc": "mean accuracy of the first 5 epochs (%)",
-    "first10_acc": "mean accuracy of the first 10 epochs (%)",
-    "final_loss": "final loss",
-}
 SHORT = {"final_acc": "final", "first5_acc": "first 5", "first10_acc": "first 10"}
 NOTHING = "–"
+Entry = tuple[str, Trace | None]
 
 
 def unique(values: Iterable[str]) -> list[str]:
@@ -33,6 +29,14 @@ def arms(table: Table) -> list[str]:
     present = unique(row.arm for row in table.rows)
     named = unique(name for arm, base in table.roles.pairs for name in (base, arm))
     return [arm for arm in present if arm not in named] + [arm for arm in named if arm in present]
+
+
+def _sheet(title: str, header: Iterable[str], lines: Iterable[Iterable[Entry]], totals: int = 0) -> Sheet:
+    """A table of cells with their traces; the paper's columns are the quiet ones."""
+    rows, header = [tuple(line) for line in lines], tuple(header)
+    texts = tuple(tuple(text for text, _ in row) for row in rows)
+    traces = tuple(tuple(found for _, found in row) for row in rows)
+    return Sheet(title, header, texts, traces, totals, tuple(name for name in header if name.endswith(", paper")))
 
 
 def count_sheet(table: Table) -> Sheet:
@@ -65,13 +69,15 @@ def cell_sheet(table: Table, published: Published, measure: str) -> Sheet:
         header += [arm, f"{arm}, paper"] if arm in theirs_for else [arm]
     for dataset in unique(row.dataset for row in table.rows):
         for ratio in sorted({row.ratio for row in table.rows if row.dataset == dataset}):
-            line = [dataset, f"{ratio:g}"]
+            line: list[Entry] = [(dataset, None), (f"{ratio:g}", None)]
             for arm in names:
-                line.append(_spread(spreads.get((dataset, ratio, arm)), measure, seeds, failed[dataset, ratio, arm]))
+                cell = spreads.get((dataset, ratio, arm))
+                rests = trace(measure, datasets=[dataset], ratios=[ratio], arms=[arm]) if cell else None
+                line.append((_spread(cell, measure, seeds, failed[dataset, ratio, arm]), rests))
                 if arm in theirs_for:
-                    line.append(_spread(published.cell(measure, dataset, ratio, arm), measure))
-            lines.append(tuple(line))
-    return Sheet(f"Every cell: {NAMES[measure]}", tuple(header), tuple(lines))
+                    line.append((_spread(published.cell(measure, dataset, ratio, arm), measure), None))
+            lines.append(line)
+    return _sheet(f"Every cell: {MEASURES[measure]}", header, lines)
 
 
 def _compared(table: Table, published: Published, names: list[str], measure: str) -> set[str]:
@@ -91,23 +97,27 @@ def regime_sheet(table: Table, published: Published, measure: str, where: str) -
     compared = [arm for arm in names if any((d, where, arm) in theirs for d in datasets)]
     expected = max((spread.count for key, spread in ours.items() if key[1] == where), default=0)
     header = ["data set"] + [text for arm in names for text in ((arm, f"{arm}, paper") if arm in compared else (arm,))]
+    inside = sorted({row.ratio for row in table.rows if regime(row.ratio, low) == where})
     lines = []
     for dataset in datasets:
-        line = [dataset]
+        line: list[Entry] = [(dataset, None)]
         for arm in names:
-            line.append(_spread(ours.get((dataset, where, arm)), measure, expected))
+            mean = ours.get((dataset, where, arm))
+            rests = trace(measure, datasets=[dataset], ratios=inside, arms=[arm]) if mean else None
+            line.append((_spread(mean, measure, expected), rests))
             if arm in compared:
-                line.append(_spread(theirs.get((dataset, where, arm)), measure))
-        lines.append(tuple(line))
-    last = ["mean over data sets"]
+                line.append((_spread(theirs.get((dataset, where, arm)), measure), None))
+        lines.append(line)
+    last: list[Entry] = [("mean over data sets", None)]
     for arm in names:
         for source in (ours, theirs) if arm in compared else (ours,):
             means = [source[d, where, arm].mean for d in datasets if (d, where, arm) in source]
             text = _number(sum(means) / len(means), measure) if means else NOTHING
-            last.append(text + _few(len(means), len(datasets)) if means else text)
+            rests = trace(measure, ratios=inside, arms=[arm]) if means and source is ours else None
+            last.append((text + _few(len(means), len(datasets)) if means else text, rests))
     ratios = f"≤ {low:g}" if where == "low" else f"> {low:g}"
-    title = f"{where.capitalize()}-data regime (ratio {ratios}): {NAMES[measure]}"
-    return Sheet(title, tuple(header), (*lines, tuple(last)))
+    title = f"{where.capitalize()}-data regime (ratio {ratios}): {MEASURES[measure]}"
+    return _sheet(title, header, [*lines, last], totals=1)
 
 
 def paired_sheets(table: Table, published: Published, arm: str, baseline: str) -> tuple[Sheet, Sheet]:
@@ -119,21 +129,25 @@ def paired_sheets(table: Table, published: Published, arm: str, baseline: str) -
     datasets = {measure: by_dataset(deltas[measure], low) for measure in measures}
     header = [text for m in measures for text in ((SHORT[m], f"{SHORT[m]}, paper") if known else (SHORT[m],))]
 
-    def line(name: str, key: str | float, found: dict[str, Interval | None]) -> tuple[str, ...]:
-        texts = [name]
+    inside = sorted({row.ratio for row in table.rows if regime(row.ratio, low) == "low"})
+
+    def line(name: str, key: str | float, found: dict[str, Interval | None]) -> list[Entry]:
+        entries: list[Entry] = [(name, None)]
+        places = ([key], ()) if isinstance(key, float) else (inside, [key] if key else ())
         for measure in measures:
-            texts.append(_interval(found[measure]))
+            rests = trace(measure, ratios=places[0], datasets=places[1], arms=(arm, baseline))
+            entries.append((_interval(found[measure]), rests if found[measure] else None))
             if known:
-                texts.append(_interval(published.improvement(measure, key)))
-        return tuple(texts)
+                entries.append((_interval(published.improvement(measure, key)), None))
+        return entries
 
     first = [line(f"{r:g}", r, {m: ratios[m].get(r) for m in measures}) for r in ratios[measures[0]]]
     second = [line(d, d, {m: datasets[m].get(d) for m in measures}) for d in datasets[measures[0]]]
     second.append(line("all data sets", "", {m: overall(deltas[m], low) for m in measures}))
     what = f"{arm} over {baseline}, points of accuracy"
     return (
-        Sheet(f"By ratio: {what}; data sets as clusters", ("ratio", *header), tuple(first)),
-        Sheet(f"By data set, ratio ≤ {low:g}: {what}; ratios as clusters", ("data set", *header), tuple(second)),
+        _sheet(f"By ratio: {what}; data sets as clusters", ("ratio", *header), first),
+        _sheet(f"By data set, ratio ≤ {low:g}: {what}; ratios as clusters", ("data set", *header), second, totals=1),
     )
 
 
@@ -162,7 +176,8 @@ def distance_sheet(table: Table, published: Published) -> Sheet:
             values = gaps.get((arm, where), [])
             last.append(f"{100 * sum(values) / len(values):.1f}" if values else NOTHING)
     header = ("data set", *(f"{arm}, {where}" for arm in compared for where in ("low", "high")))
-    return Sheet("Ours minus the paper's, final accuracy in points, by regime", header, (*lines, tuple(last)))
+    title = "Ours minus the paper's, final accuracy in points, by regime"
+    return Sheet(title, header, (*lines, tuple(last)), totals=1)
 
 
 def _spread(spread: Spread | None, measure: str, expected: int = 0, failed: int = 0) -> str:
