@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +18,15 @@ from .sequences import read_arff, read_ts
 from .text import lines_of, readable
 
 __all__ = ["read"]
+
+HEAD = 65536  # bytes in which the first line of a header is looked for, behind its comments
+UNUSED: dict[str, tuple[str, ...]] = {
+    "a text table": (),
+    "a .ts file": ("label", "delimiter", "header"),
+    "an .arff file": ("delimiter", "header"),
+    "an .npz file": ("delimiter", "header"),
+    "an .npy file": ("label", "delimiter", "header"),
+}
 
 
 def read(
@@ -43,25 +51,38 @@ def read(
     if part not in ("train", "test"):
         raise InputError(f"part is {part!r}; pass 'train' or 'test'")
     content = read_bytes(path)
-    inside = labelled and labels is None
-    text = (label, pad, inside)
-    if content.startswith(NPY):
+    kind, inside = _kind(content, path), labelled and labels is None
+    given = {"label": label, "delimiter": delimiter, "header": header}
+    for name in UNUSED[kind]:
+        if given[name] is not None:
+            raise InputError(f"{source} is {kind}, where {name} means nothing; leave out {name} ({given[name]!r})")
+    if kind == "a text table":
+        raw = read_delimited(content, source, label, delimiter, header, pad, inside)
+    elif kind == "a .ts file":
+        raw = read_ts(content, source, inside)
+    elif kind == "an .arff file":
+        raw = read_arff(content, source, label, pad, inside)
+    elif kind == "an .npz file":
+        raw = read_npz(content, source, label, part, inside)
+    else:
         y = _read_labels(sibling(path)) if inside else None
         raw = array_rows(load_npy(content, source), y, source)
-    elif content.startswith(b"PK") and (path.suffix == ".npz" or _is_npz(content)):
-        raw = read_npz(content, source, label, part, inside)
-    elif re.match(
-        rb"(\xef\xbb\xbf)?(\s*(#[^\n]*)?\n)*\s*@(problemname|timestamps|univariate|classlabel)", content, re.I
-    ):
-        raw = read_ts(content, source, inside)
-    elif re.match(rb"(\xef\xbb\xbf)?(\s*(%[^\n]*)?\n)*\s*@relation", content, re.I):
-        raw = read_arff(content, source, *text)
-    else:
-        raw = read_delimited(content, source, label, delimiter, header, pad, inside)
     del content  # before the values are looked at, for it may be larger than they are
     if labels is not None:
         raw = Raw(raw.X, _read_labels(Path(labels)), raw.row, raw.cell, (*raw.notes, f"labels from {labels}"))
     return settle(raw, source, pad)
+
+
+def _kind(content: bytes, path: Path) -> str:
+    if content.startswith(NPY):
+        return "an .npy file"
+    if content.startswith(b"PK") and (path.suffix == ".npz" or _is_npz(content)):
+        return "an .npz file"
+    head = content[:HEAD].removeprefix(b"\xef\xbb\xbf").splitlines()
+    first = next((line.lower() for line in map(bytes.strip, head) if line and line[:1] not in b"#%"), b"")
+    if first.startswith(b"@relation"):
+        return "an .arff file"
+    return "a .ts file" if first.startswith(b"@") else "a text table"
 
 
 def _is_npz(content: bytes) -> bool:
