@@ -50,20 +50,11 @@ def read_delimited(
     return Raw(raw.X, raw.labels, raw.row, raw.cell, (f"{form}, {_words(dialect)}", *notes, *raw.notes))
 
 
-def read_rows(
-    content: bytes,
-    source: str,
-    dialect: Dialect,
-    label: int | str | None,
-    pad: bool,
-    labelled: bool,
-    first_line: int = 1,
-) -> Raw:
+def read_rows(content: bytes, source: str, dialect: Dialect, label: int | str | None, pad: bool, labelled: bool) -> Raw:
     """The rows of a text in a known dialect."""
     numbers, counts, width = _survey(content, dialect, source, labelled and _label_last(dialect, label))
     if labelled and width < 2:
         _refuse_one_column(content, dialect, source)
-    numbers += first_line - 1
     layout = _layout(dialect, label if labelled else None, labelled, width, source)
     lead = layout.numbered + (layout.label is not None)
 
@@ -95,7 +86,7 @@ def _rows(content: bytes, dialect: Dialect) -> Iterator[tuple[int, bytes]]:
 
 
 def _survey(content: bytes, dialect: Dialect, source: str, label_last: bool) -> tuple[np.ndarray, np.ndarray, int]:
-    """Line numbers and cell counts of all rows, empty cells at the end left out, and the columns in all."""
+    """Line numbers and cell counts of all rows, missing values at the end left out, and the columns in all."""
     found = [(number, _cell_count(line, dialect.delimiter, label_last)) for number, line in _rows(content, dialect)]
     if not found:
         what = "a header but no rows" if dialect.header is not None else "no rows"
@@ -121,10 +112,16 @@ def _refuse_one_column(content: bytes, dialect: Dialect, source: str) -> None:
     )
 
 
-def _cell_count(line: bytes, delimiter: bytes | None, label_last: bool) -> int:
-    if b'"' in line or delimiter is None:
-        return len(split(line, delimiter))
-    return (line if label_last else line.rstrip(delimiter + b" ")).count(delimiter) + 1
+def _cell_count(line: bytes, mark: bytes | None, label_last: bool) -> int:
+    if b'"' in line or mark is None:
+        cells = split(line, mark)
+        while not label_last and len(cells) > 1 and cells[-1].strip().lower() in MISSING:
+            cells.pop()
+        return len(cells)
+    end, start = len(line), line.rfind(mark)
+    while not label_last and start > 0 and line[start + 1 : end].strip().lower() in MISSING:
+        end, start = start, line.rfind(mark, 0, start)
+    return line.count(mark, 0, end) + 1
 
 
 def _label_last(dialect: Dialect, label: int | str | None) -> bool:
@@ -240,8 +237,8 @@ def _careful(rest: bytes, dialect: Dialect, line: str, columns: np.ndarray) -> n
         if text.lower() in MISSING:
             values.append(np.nan)
             continue
-        point = text.replace(b",", b".") if dialect.decimal_comma and b"." not in text else text
-        if not NUMBER.fullmatch(point):
+        point = text.replace(b",", b".") if dialect.decimal_comma else text
+        if not NUMBER.fullmatch(point) or (dialect.decimal_comma and b"." in text):
             place = f"{line}, column {columns[step] + 1}" if step < len(columns) else line
             raise DataError(f"{place}: {_short(text, dialect)} is no number{_remedy(text, dialect)}")
         values.append(float(point))
@@ -256,8 +253,8 @@ def _short(text: bytes, dialect: Dialect) -> str:
 
 
 def _remedy(text: bytes, dialect: Dialect) -> str:
-    if QUOTED in text or (b"," in text and dialect.delimiter != b","):
-        return "; write decimal points, the same way in the whole file, and no quotes around numbers"
+    if QUOTED in text or (dialect.delimiter != b"," and (dialect.decimal_comma or b"," in text)):
+        return "; write numbers with decimal points, without quotes, in the whole file"
     if any(mark in text for mark in (b";", b"\t", b"|", b",")):
         return f" when cells are cut at {dialect.name}; name the right delimiter (--delimiter)"
     if dialect.header is None and b"." not in text:

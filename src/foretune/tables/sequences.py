@@ -65,7 +65,8 @@ def read_arff(content: bytes, source: str, label: int | str | None, pad: bool, l
     names = tuple(re.sub(r"[,'\"]", "", name) for name in quoted)
     if label is None and not any(name.lower() in LABEL_NAMES for name in names):
         label = -1
-    rows = ",".join(names).encode() + b"\n" + content[start.end() :].replace(b"'", b"")
-    line = content.count(b"\n", 0, start.end())  # the names stand where @data stood
-    raw = read_rows(rows, source, Dialect(b",", False, names), label, pad, labelled, line)
+    above = content.count(b"\n", 0, start.end()) - 1
+    # The names stand where @data stood, so that lines keep their numbers.
+    rows = b"\n" * above + ",".join(names).encode() + b"\n" + content[start.end() :].replace(b"'", b"")
+    raw = read_rows(rows, source, Dialect(b",", False, names), label, pad, labelled)
     return Raw(raw.X, raw.labels, raw.row, raw.cell, (*notes, *raw.notes))
