@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from ..errors import DataError, InputError
-from .labelled import REAL, Raw, refuse_ragged
+from ..errors import DataError
+from .columns import Layout, column_name, label_last, layout_of, refuse_unlikely, value_columns
+from .labelled import Raw, refuse_ragged
 from .text import MISSING, NUMBER, Dialect, dialect_of, lines_of, readable, sniff, split
 
 __all__ = ["read_delimited", "read_rows"]
 
-LABEL_NAMES = {"label", "labels", "class", "classes", "target"}
-UNNAMED = {"", "unnamed: 0"}  # how R and pandas head the row numbers that they write
 QUOTED = b"\0"  # stands for a delimiter inside quotes
-ENOUGH = 10  # rows from which labels that all differ are taken for a mistake
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the label stands, from the front or (negative) from the end, and whether row numbers come before all."""
-
-    label: int | None
-    numbered: bool = False
 
 
 def read_delimited(
@@ -47,15 +36,15 @@ def read_delimited(
         raise DataError(f"{source}: {error}") from error
     raw = read_rows(content, source, dialect, label, pad, labelled)
     form = f"{dialect.name} between the cells{', decimal commas' if dialect.decimal_comma else ''}"
-    return Raw(raw.X, raw.labels, raw.row, raw.cell, (f"{form}, {_words(dialect)}", *notes, *raw.notes))
+    return replace(raw, notes=(f"{form}, {_words(dialect)}", *notes, *raw.notes))
 
 
 def read_rows(content: bytes, source: str, dialect: Dialect, label: int | str | None, pad: bool, labelled: bool) -> Raw:
     """The rows of a text in a known dialect."""
-    numbers, counts, width = _survey(content, dialect, source, labelled and _label_last(dialect, label))
+    numbers, counts, width = _survey(content, dialect, source, labelled and label_last(dialect, label))
     if labelled and width < 2:
         _refuse_one_column(content, dialect, source)
-    layout = _layout(dialect, label if labelled else None, labelled, width, source)
+    layout = layout_of(dialect, label if labelled else None, labelled, width, source)
     lead = layout.numbered + (layout.label is not None)
 
     def row(place: int) -> str:
@@ -63,12 +52,12 @@ def read_rows(content: bytes, source: str, dialect: Dialect, label: int | str | 
 
     refuse_ragged(counts - lead, row, source, pad)
     X = np.full((len(counts), max(int(counts.max()) - lead, 0)), np.nan)
-    columns = _columns(layout, int(counts.max()))
+    columns = value_columns(layout, int(counts.max()))
     labels = _fill(X, content, source, dialect, layout, columns)
     _doubt_comments(content, source, dialect, layout, X.shape[1])
     if label is None and layout.label is not None:
-        _doubt(labels, layout, dialect, source)
-    notes = [f"label in {_column(layout.label, dialect)}"] if layout.label is not None else []
+        refuse_unlikely(labels, layout, dialect, source)
+    notes = [f"label in {column_name(layout.label, dialect)}"] if layout.label is not None else []
     if layout.numbered:
         notes.append("left out the first column, which has no name and holds the rows' numbers")
 
@@ -85,9 +74,9 @@ def _rows(content: bytes, dialect: Dialect) -> Iterator[tuple[int, bytes]]:
     return lines
 
 
-def _survey(content: bytes, dialect: Dialect, source: str, label_last: bool) -> tuple[np.ndarray, np.ndarray, int]:
+def _survey(content: bytes, dialect: Dialect, source: str, keep_last: bool) -> tuple[np.ndarray, np.ndarray, int]:
     """Line numbers and cell counts of all rows, missing values at the end left out, and the columns in all."""
-    found = [(number, _cell_count(line, dialect.delimiter, label_last)) for number, line in _rows(content, dialect)]
+    found = [(number, _cell_count(line, dialect.delimiter, keep_last)) for number, line in _rows(content, dialect)]
     if not found:
         what = "a header but no rows" if dialect.header is not None else "no rows"
         raise DataError(f"{source} holds {what}; give one labelled sequence in each row")
@@ -112,68 +101,16 @@ def _refuse_one_column(content: bytes, dialect: Dialect, source: str) -> None:
     )
 
 
-def _cell_count(line: bytes, mark: bytes | None, label_last: bool) -> int:
+def _cell_count(line: bytes, mark: bytes | None, keep_last: bool) -> int:
     if b'"' in line or mark is None:
         cells = split(line, mark)
-        while not label_last and len(cells) > 1 and cells[-1].strip().lower() in MISSING:
+        while not keep_last and len(cells) > 1 and cells[-1].strip().lower() in MISSING:
             cells.pop()
         return len(cells)
     end, start = len(line), line.rfind(mark)
-    while not label_last and start > 0 and line[start + 1 : end].strip().lower() in MISSING:
+    while not keep_last and start > 0 and line[start + 1 : end].strip().lower() in MISSING:
         end, start = start, line.rfind(mark, 0, start)
     return line.count(mark, 0, end) + 1
-
-
-def _label_last(dialect: Dialect, label: int | str | None) -> bool:
-    last = dialect.header[-1] if dialect.header else None
-    return label in (-1, "-1") or (
-        last is not None and (label == last or (label is None and last.lower() in LABEL_NAMES))
-    )
-
-
-def _layout(dialect: Dialect, label: int | str | None, labelled: bool, width: int, source: str) -> Layout:
-    names = dialect.header or ()
-    numbered = bool(names) and names[0].lower() in UNNAMED and len(names) > 2 and label not in (0, "0")
-    if not labelled:
-        return Layout(None, numbered)
-    if label is None:
-        known = [place for place, name in enumerate(names) if name.lower() in LABEL_NAMES]
-        place = known[0] if len(known) == 1 else int(numbered)
-    else:
-        place = _place(label, names, width, source)
-    return Layout(-1 if place == width - 1 else place, numbered)
-
-
-def _place(label: int | str, names: Sequence[str], width: int, source: str) -> int:
-    """The column that is meant, by its name or counted from 0, or from the end when negative."""
-    same = [place for place, name in enumerate(names) if name == label]
-    if len(same) == 1:
-        return same[0]
-    if same:
-        raise InputError(f"{source} names {len(same)} columns {label!r}; rename one, or pass --label {same[0]}")
-    try:
-        place = int(label)
-    except ValueError:
-        if not names:
-            raise InputError(
-                f"{source} has no header, so no column is named {label!r}; pass its number, counted from 0, or -1 for the last"
-            ) from None
-        close = difflib.get_close_matches(str(label), names, 1)
-        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        hint = f"did you mean {close[0]!r}?" if close else f"the header names {shown}"
-        raise InputError(f"{source} has no column {label!r}; {hint}") from None
-    if not -width <= place < width:
-        raise InputError(
-            f"{source} has {width} columns, so none has the number {place}; count from 0, or pass -1 for the last"
-        )
-    return place % width
-
-
-def _columns(layout: Layout, width: int) -> np.ndarray:
-    """The column in the file of each step."""
-    columns = np.arange(width)
-    leave = [] if layout.label is None else [layout.label]
-    return np.delete(columns, [*leave, 0] if layout.numbered else leave)
 
 
 def _fill(
@@ -262,18 +199,6 @@ def _remedy(text: bytes, dialect: Dialect) -> str:
     return "; correct it, or leave it empty at the end of a row where the sequence is shorter"
 
 
-def _doubt(labels: list[str], layout: Layout, dialect: Dialect, source: str) -> None:
-    """Refuse a column that nobody named as labels and that looks like measurements or row numbers."""
-    distinct = set(labels)
-    real = any(REAL.fullmatch(label) and not float(label).is_integer() for label in distinct)
-    if len(labels) >= ENOUGH and (len(distinct) == len(labels) or (real and 2 * len(distinct) > len(labels))):
-        shown = ", ".join(labels[:3])
-        raise DataError(
-            f"{source}: {_column(layout.label, dialect)} holds {len(distinct)} different labels in {len(labels)} rows "
-            f"({shown}, …); name the column of the labels, for instance --label -1 for the last"
-        )
-
-
 def _doubt_comments(content: bytes, source: str, dialect: Dialect, layout: Layout, length: int) -> None:
     """Refuse a comment that reads like a row: a label such as #1 must not vanish."""
     for found in re.finditer(rb"^[ \t]*#.*$", content, re.M):
@@ -283,11 +208,6 @@ def _doubt_comments(content: bytes, source: str, dialect: Dialect, layout: Layou
             if values is not None and len(values) == length:
                 number = content.count(b"\n", 0, found.start()) + 1
                 raise DataError(f"{source}, line {number}: a row behind a #; remove the row, or the # before it")
-
-
-def _column(label: int | None, dialect: Dialect) -> str:
-    place = {0: "the first column", -1: "the last column"}.get(label or 0, f"column {(label or 0) + 1}")
-    return place if dialect.header is None else f"{place} ({dialect.header[label or 0]!r})"
 
 
 def _words(dialect: Dialect) -> str:

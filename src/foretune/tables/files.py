@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,7 @@ from ..datasets.mnist import read_bytes
 from ..errors import InputError
 from .arrays import NPY, array_rows, load_npy, read_npz, sibling
 from .delimited import read_delimited
-from .labelled import Labelled, Raw, settle
+from .labelled import Labelled, settle
 from .sequences import read_arff, read_ts
 from .text import lines_of, readable
 
@@ -69,7 +70,7 @@ def read(
         raw = array_rows(load_npy(content, source), y, source)
     del content  # before the values are looked at, for it may be larger than they are
     if labels is not None:
-        raw = Raw(raw.X, _read_labels(Path(labels)), raw.row, raw.cell, (*raw.notes, f"labels from {labels}"))
+        raw = replace(raw, labels=_read_labels(Path(labels)), notes=(*raw.notes, f"labels from {labels}"))
     return settle(raw, source, pad)
 
 

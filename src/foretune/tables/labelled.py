@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -186,14 +186,15 @@ def match_test(train: Labelled, test: Labelled) -> tuple[Labelled, Labelled]:
             f"{test.source} has {_count(test_count, 'channel')} but {train.source} has {count}; "
             "give both the same channels"
         )
-    if (train.y.dtype.kind == "U") != (test.y.dtype.kind == "U") and len(test.y):
-        train, test = (_relabelled(data) for data in (train, test))
-    if len(test.y) and not np.isin(test.y, train.y).any():
+    test = fit_length(test, train.X.shape[1], train.source, padded=train.lengths is not None)
+    if (train.y.dtype.kind == "U") != (test.y.dtype.kind == "U"):
+        train, test = (replace(data, y=data.y.astype(str)) for data in (train, test))
+    if not np.isin(test.y, train.y).any():
         raise InputError(
             f"{test.source} shares no class with {train.source}: {_some(test.y)} against {_some(train.y)}; "
             "use the same labels in both, or name the label column (--label)"
         )
-    return train, fit_length(test, train.X.shape[1], train.source, padded=train.lengths is not None)
+    return train, test
 
 
 def fit_length(data: Labelled, length: int, source: str, padded: bool) -> Labelled:
@@ -208,11 +209,7 @@ def fit_length(data: Labelled, length: int, source: str, padded: bool) -> Labell
     X = np.zeros((P, length, *channels), dtype=data.X.dtype)
     X[:, :steps] = data.X
     lengths = np.full(P, steps) if data.lengths is None else data.lengths
-    return Labelled(X, data.y, lengths, data.source, data.notes)
-
-
-def _relabelled(data: Labelled) -> Labelled:
-    return Labelled(data.X, data.y.astype(str), data.lengths, data.source, data.notes)
+    return replace(data, X=X, lengths=lengths)
 
 
 def _some(labels: np.ndarray) -> str:

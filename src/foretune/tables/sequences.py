@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from ..datasets.ucr import ts_parts
 from ..errors import DataError
-from .delimited import LABEL_NAMES, read_rows
+from .columns import LABEL_NAMES
+from .delimited import read_rows
 from .labelled import Raw
 from .text import Dialect, readable
 
@@ -69,4 +71,4 @@ def read_arff(content: bytes, source: str, label: int | str | None, pad: bool, l
     # The names stand where @data stood, so that lines keep their numbers.
     rows = b"\n" * above + ",".join(names).encode() + b"\n" + content[start.end() :].replace(b"'", b"")
     raw = read_rows(rows, source, Dialect(b",", False, names), label, pad, labelled)
-    return Raw(raw.X, raw.labels, raw.row, raw.cell, (*notes, *raw.notes))
+    return replace(raw, notes=(*notes, *raw.notes))
