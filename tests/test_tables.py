@@ -219,6 +219,7 @@ TEN = range(10)
         ("a,nan,2\nb,3,4\n", {}, "line 1, column 2: a missing value; fill it in"),
         ("a,1,inf\nb,3,4\n", {}, "line 1, column 3: an infinite value; replace it"),
         ("a,1,2\nb,3,1e999\n", {}, "line 2, column 3: an infinite value"),
+        ("a,1,2\nb,3,-1e200\n", {}, "line 2, column 3: a value beyond 1e.100; rescale"),
         ("a,1,2\nb,3,x7\n", {}, "line 2, column 3: 'x7' is no number; correct it"),
         ("class,t,u\na,1,2\nb,3,x7\n", {}, "line 3, column 3: 'x7' is no number"),
         ("a,x7,2\nb,3,4\nb,3,4\n", {}, "line 1, column 2: 'x7' is no number"),

@@ -13,7 +13,8 @@ import pytest
 import foretune as ft
 from foretune import cli
 from foretune.report import Report
-from foretune.tables.evaluation import Evaluation, fit_report, wilson
+from foretune.tables import Labelled
+from foretune.tables.evaluation import Evaluation, cross_validate, fit_report, wilson
 
 LENGTH = 24
 ROOMS = [room for room in ("classify", "diagnosis", "report.html") if importlib.util.find_spec(f"foretune.{room}")]
@@ -153,6 +154,28 @@ def test_fit_estimates_without_a_test_file(capsys):
     assert "filters placed by: task\n" in out
 
 
+def test_cross_validation_tests_each_sample_once_on_the_other_folds():
+    seen = []
+
+    class Recorder(Nearest):
+        def fit(self, X, y):
+            seen.append(("fit", X[:, 0].tolist()))
+            return super().fit(X, y)
+
+        def predict(self, X):
+            seen.append(("predict", X[:, 0].tolist()))
+            return super().predict(X)
+
+    numbers = np.arange(23.0)[:, None] + [0, 1]
+    train = Labelled(numbers, np.array([0] * 12 + [1] * 9 + [2, 3]), None, "x.csv")
+    result = cross_validate(lambda: Recorder(random_state=0), train)
+    assert len(seen) == 10
+    for (_, fitted), (_, held_out) in zip(seen[::2], seen[1::2], strict=True):
+        assert sorted(fitted + held_out) == numbers[:, 0].tolist()
+    assert sorted(value for what, part in seen if what == "predict" for value in part) == numbers[:, 0].tolist()
+    assert (result.predicted[-2:] != result.truth[-2:]).all()  # nobody else has their class
+
+
 @pytest.mark.usefixtures("stand_ins")
 def test_predict_reads_rows_with_and_without_labels(files, capsys):
     run("fit train.csv --save model", capsys)
@@ -209,7 +232,7 @@ def test_options_of_the_file_reach_the_reader(files, capsys):
         ("fit train.csv --test train.csv", "is the training file itself"),
         ("fit train.csv --test short.csv", "short.csv has 1 step a sequence but train.csv has 24"),
         ("fit train.csv --test strangers.csv", "shares no class with train.csv: left, right against down, up"),
-        ("fit rare.csv", "holds the class b only once.*--test"),
+        ("fit rare.csv", "has 1 sample of all classes but one, too few.*--test"),
         ("fit train.csv --head none", "none"),
         ("fit large.csv --test train.csv", "large.csv: scikit-learn says no to this"),
         ("fit train.csv --labels y.txt --test test.csv", "name those of test.csv with --test-labels"),
@@ -258,8 +281,6 @@ def test_wilson_solves_its_equation(right, count):
 
 
 def test_the_report_counts_what_went_wrong(rng):
-    from foretune.tables import Labelled
-
     X, y = rng.normal(size=(6, 16)), np.array([1, 2, 1, 2, 1, 2])
     report = fit_report(Evaluation(y, np.array([1, 2, 1, 2, 2, 2]), 1, "here", 0.1), Labelled(X, y, None, "x.csv"), [])
     recalls, confusion = report.sections[1].sheets

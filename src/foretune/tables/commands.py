@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from ..errors import InputError
-from .evaluation import cross_validate, evaluate, explained, fit_report, timed, write_predictions
+from .evaluation import cross_validate, evaluate, explained, fit_report, fold_count, timed, write_predictions
 from .files import read
 from .labelled import Labelled, check_training, fit_length, match_test
 
@@ -201,6 +201,7 @@ def _training_and_test(
     train = options.read(file)
     check_training(train)
     if test is None:
+        fold_count(train)
         return train, None
     apart = FileOptions(options.label, test_labels, options.delimiter, options.header, options.pad)
     held_out = apart.read(test, "test") if test_labels is None else apart.read(test)

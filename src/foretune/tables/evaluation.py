@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -103,15 +104,11 @@ def cross_validate(
     """Predictions for each sample by a model that has not seen its fold; `tell` hears which."""
     from sklearn.model_selection import StratifiedKFold
 
-    names, counts = np.unique(train.y, return_counts=True)
-    folds = min(FOLDS, int(counts.min()))
-    if folds < 2:
-        raise InputError(
-            f"{train.source} holds the class {names[counts.argmin()]} only once, too few to estimate the accuracy by "
-            "cross-validation; give a test file (--test)"
-        )
+    folds = fold_count(train)
     predicted, seconds = train.y.copy(), 0.0
-    splits = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(train.X[:, :1], train.y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # classes with fewer members than folds are welcome
+        splits = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(train.X[:, :1], train.y))
     for number, (fit, held_out) in enumerate(splits, 1):
         tell(f"cross-validating, fold {number} of {folds}")
         with explained(train.source):
@@ -120,6 +117,18 @@ def cross_validate(
         seconds += spent
     how = f"estimated by {folds}-fold cross-validation on {train.source}, without a test file"
     return Evaluation(train.y, predicted, _most_frequent(train.y), how, seconds)
+
+
+def fold_count(train: Labelled) -> int:
+    """As many folds as keep two classes in every one of them, at most five."""
+    counts = np.sort(np.unique(train.y, return_counts=True)[1])
+    folds = min(FOLDS, int(counts[-2]))
+    if folds < 2:
+        raise InputError(
+            f"{train.source} has {counts[-2]} sample of all classes but one, too few to estimate the accuracy by "
+            "cross-validation; give a test file (--test)"
+        )
+    return folds
 
 
 def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:

@@ -18,6 +18,7 @@ REAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 PADDED_CODE = re.compile(r"[+-]?0\d")  # 007 is a name, not a number
 UNLABELLED = {"", "?", "nan", "na", "n/a"}
 SHOWN = 6
+LARGEST = 1e100  # what is larger has no finite power
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,11 @@ def _without_gaps(raw: Raw, source: str, pad: bool) -> tuple[np.ndarray, np.ndar
     X = raw.X
     if 0 in X.shape:
         raise DataError(f"{source} has no values beside its labels; give each row its sequence of numbers")
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):  # a sum is finite only if every term is
-            return X, None
+    limit = min(LARGEST, float(np.finfo(X.dtype).max))
+    if X.min() > -limit and X.max() < limit:  # false where a value is missing
+        return X, None
     _refuse_first(np.isinf(X), raw, source, "an infinite value", "replace it or remove that row")
+    _refuse_first(np.abs(X) >= limit, raw, source, f"a value beyond {limit:g}", "rescale the values")
     missing = np.isnan(X)
     absent = missing if X.ndim == 2 else missing.all(2)
     lengths = X.shape[1] - np.logical_and.accumulate(absent[:, ::-1], axis=1).sum(1)
