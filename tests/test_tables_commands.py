@@ -207,7 +207,7 @@ def test_options_of_the_file_reach_the_reader(files, capsys):
     assert "2 classes" in run("diagnose odd.txt --label -1 --delimiter semicolon --pad", capsys)
     np.savez(files / "both.npz", x_train=np.eye(4), y_train=[0, 1, 0, 1], x_test=np.eye(4)[:3], y_test=[0, 1, 0])
     assert "on the 3 samples of both.npz" in run("fit both.npz --test both.npz", capsys)
-    channels = np.random.default_rng(0).normal(size=(12, 9, 2)) + np.arange(12)[:, None, None] % 2
+    channels = np.random.default_rng(0).normal(size=(12, 9, 2)) + 4 * (np.arange(12)[:, None, None] % 2)
     np.savez(files / "channels.npz", X=channels, y=np.arange(12) % 2)
     out = run("fit channels.npz --out page.html --save both --predictions p.csv", capsys)
     assert "12 samples of 9 steps and 2 channels" in out
