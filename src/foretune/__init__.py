@@ -3,6 +3,7 @@
 from . import datasets as datasets
 from . import nn as nn
 from . import study as study
+from . import tables as tables
 from . import theory as theory
 from .errors import DataError as DataError
 from .errors import DataMissing as DataMissing

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from . import __version__
 from .errors import ForetuneError
+from .tables.commands import diagnose, fit, predict
 
 __all__ = ["app", "main"]
 
@@ -19,6 +20,8 @@ app = App(
     version=__version__,
     help="Tune a state-space model's prior to the task before training it.",
 )
+for command in (diagnose, fit, predict):
+    app.command(command)
 app.command("foretune.study.commands:app", name="study", help="Run many trainings as one resumable study; report them.")
 
 

@@ -15,7 +15,7 @@ from .base import Dataset, Split
 from .mnist import read_bytes
 from .store import Store
 
-__all__ = ["locate_ucr", "parse_ts", "parse_tsv", "read_ucr", "read_ucr_file"]
+__all__ = ["locate_ucr", "parse_ts", "parse_tsv", "read_ucr", "read_ucr_file", "ts_parts"]
 
 ARCHIVE_PASSWORD = b"someone"  # published with the archive, which wants its readers to read the briefing first
 Table = tuple[np.ndarray, list[str]]
@@ -73,26 +73,31 @@ def parse_tsv(text: str, source: str) -> Table:
 
 def parse_ts(text: str, source: str) -> Table:
     """The sktime format: a header of `@` lines, then `value,value,...:label` for each sequence."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    marks = [index for index, line in enumerate(lines) if line.lower() == "@data"]
-    if not marks:
-        raise DataError(f"{source} has no @data line; it is no .ts file, or cut short")
-    header, body = lines[: marks[0]], lines[marks[0] + 1 :]
-    settings = dict(line[1:].lower().split(None, 1) for line in header if re.match(r"@\w+\s+\S", line))
-    for key, refused in {
-        "univariate": "false",
-        "timestamps": "true",
-        "equallength": "false",
-        "missing": "true",
-    }.items():
+    settings, _, body = ts_parts(text, source)
+    for key, refused in {"univariate": "false", "equallength": "false", "missing": "true"}.items():
         if settings.get(key) == refused:
             raise DataError(f"{source} says @{key} {refused}; only complete univariate sets of one length can be read")
-    if settings.get("classlabel", "").split()[:1] != ["true"]:
+    rows, labels = zip(*(line.rpartition(":")[::2] for line in body), strict=True)
+    return _values([row.replace("?", "NaN") for row in rows], ",", source), [_plain(label) for label in labels]
+
+
+def ts_parts(text: str, source: str, labelled: bool = True) -> tuple[dict[str, str], list[int], list[str]]:
+    """The settings in the header of a `.ts` file, and the lines of its sequences with their numbers in the file."""
+    numbered = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
+    lines = [(number, line) for number, line in numbered if line and not line.startswith("#")]
+    marks = [index for index, (_, line) in enumerate(lines) if line.lower() == "@data"]
+    if not marks:
+        raise DataError(f"{source} has no @data line; it is no .ts file, or cut short")
+    header, body = (line for _, line in lines[: marks[0]]), lines[marks[0] + 1 :]
+    settings = dict(line[1:].lower().split(None, 1) for line in header if re.match(r"@\w+\s+\S", line))
+    if settings.get("timestamps") == "true":
+        raise DataError(f"{source} says @timestamps true; only complete sequences without time stamps can be read")
+    if labelled and settings.get("classlabel", "").split()[:1] != ["true"]:
         raise DataError(f"{source} has no class labels (@classLabel); only classification sets can be read")
     if not body:
         raise DataError(f"{source} has no sequences after @data; fetch it again")
-    rows, labels = zip(*(line.rpartition(":")[::2] for line in body), strict=True)
-    return _values([row.replace("?", "NaN") for row in rows], ",", source), [_plain(label) for label in labels]
+    numbers, sequences = zip(*body, strict=True)
+    return settings, list(numbers), list(sequences)
 
 
 def _values(rows: list[str], separator: str, source: str) -> np.ndarray:
