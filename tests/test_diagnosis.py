@@ -75,7 +75,7 @@ def test_resamples_are_fast(rng):
 
 
 def test_a_band_that_the_default_misses_asks_for_tuning():
-    found = ft.diagnose(*band_task(120), sampling_rate=256)
+    found = ft.diagnose(*band_task(300), sampling_rate=256)
     assert found.verdict == HELP
     assert abs(found.spectrum.peaks(1)[0][0] * 256 - 100) <= 4
     assert found.trial.tuned_error < found.trial.default_error - 0.1
@@ -93,12 +93,12 @@ def test_an_easy_task_needs_none():
     assert found.curves.default.errors[-1] < 0.2
 
 
-@pytest.mark.parametrize("samples", [8, 30, 100, 300])
+@pytest.mark.parametrize("samples", [8, 40, 250])
 def test_random_labels_never_promise_help(samples):
     wrong = 0
-    for seed in range(6):
+    for seed in range(4):
         rng = np.random.default_rng(1000 + seed)
-        X, y = binary_frequency(samples, seed)[0][:, ::4], rng.permutation(np.arange(samples) % 2)
+        X, y = binary_frequency(samples, seed)[0][:, ::8], rng.permutation(np.arange(samples) % 2)
         wrong += ft.diagnose(X, y, seed=seed).verdict == HELP
     assert wrong <= 1  # each has a chance of 5 %
 

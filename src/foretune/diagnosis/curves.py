@@ -45,9 +45,9 @@ class HeldOut:
 
 
 def predicted_curve(ssm: RealSSM, X: Tensor, Y: Tensor, sizes: np.ndarray) -> Curve:
-    """The theory's learning curve for the SSM kernel on these samples' own moments.
+    """The theory's learning curve for the SSM kernel and a free constant, on these samples' own moments.
 
-    The power of the target on a mode is what the samples show less what labels without any relation would show, `V / P`,
+    The power of the target on a mode is what the samples show less what labels without any relation would show, `V / (P - 1)`,
     taken over blocks of modes that double in width: mode by mode, cutting off at 0 would let half of the noise through.
     What no mode explains counts as noise. At each size the best ridge counts.
 
@@ -59,12 +59,12 @@ def predicted_curve(ssm: RealSSM, X: Tensor, Y: Tensor, sizes: np.ndarray) -> Cu
     """
     P, L, _ = X.shape
     h = ssm.impulse_response(L)[0]
-    kernel = torch.stack([theory.gram(h, channel) for channel in X.unbind(-1)]).mean(0)
+    kernel = torch.stack([theory.gram(h, channel) for channel in (X - X.mean(0)).unbind(-1)]).mean(0)
     eta, vectors = (part.flip(-1) for part in torch.linalg.eigh(kernel / P))
     centred = Y - Y.mean(0)
     seen = (vectors.T @ centred).square().sum(1) / P
     total = float(centred.square().sum() / P)
-    power = _without_chance(seen.numpy(), total / P)
+    power = _without_chance(seen.numpy(), total / max(1, P - 1))
     noise = max(0.0, total - power.sum())
     values = eta.clamp(min=0).numpy()
     scale = values.sum() or 1.0
