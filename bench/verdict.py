@@ -72,7 +72,6 @@ def _features(dataset: str, ratio: float, seed: int) -> dict[str, float]:
     nan = float("nan")
     tried = found.trial
     values = {
-        "samples": found.samples,
         "p_value": found.evidence.p_value,
         "default_error": found.evidence.default_error,
         "tuned_error": nan if tried is None else tried.tuned_error,
@@ -84,7 +83,7 @@ def _features(dataset: str, ratio: float, seed: int) -> dict[str, float]:
         "theory_fall": float(np.mean(found.curves[0].errors - found.curves[1].errors)),
         "beyond": beyond,
     }
-    return {name: float(f"{value:.5g}") for name, value in values.items()}
+    return {"samples": found.samples, **{name: float(f"{value:.5g}") for name, value in values.items()}}
 
 
 def evidence_of(case: Case) -> Evidence:
@@ -266,7 +265,7 @@ def main(arguments: list[str]) -> None:
             writer = csv.DictWriter(file, list(cases[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(cases)
-    console = Console(width=110)
+    console = Console(width=110 if not sys.stdout.isatty() else None)
     for table in tables(load()):
         console.print(table)
 

@@ -55,7 +55,8 @@ def _learning(found: Diagnosis) -> Chart:
         Line(name, tuple(curve.sizes.tolist()), tuple(curve.errors.tolist()))
         for name, curve in zip(("default", "tuned"), found.curves, strict=True)
     )
-    return Chart("Learning curves that theory predicts", "training samples", "error (1: guessing)", lines, log_x=True)
+    title = "Learning curves that theory predicts for a linear readout"
+    return Chart(title, "training samples", "error (1: guessing)", lines, log_x=True, y_limits=(0, 1))
 
 
 def _spectrum(found: Diagnosis) -> Section:

@@ -88,12 +88,12 @@ def _trial(found: Diagnosis) -> list[str]:
     trial = found.trial
     if trial is None:
         return []
-    drawn = f", drawn on from {trial.samples}," if found.evidence.samples > trial.samples else ""
+    drawn = f" (estimated from {trial.samples} samples)" if found.evidence.samples > trial.samples else ""
     change = "lower" if trial.gain > 0 else "higher"
     side = "above" if found.evidence.default_error > THRESHOLD else "not above"
     return [
         (
-            f"On held-out samples the default misses {percent(found.evidence.default_error)}{drawn} of what guessing misses, "
+            f"On held-out samples the default misses {percent(found.evidence.default_error)} of what guessing misses{drawn}, "
             f"{side} the limit of {percent(THRESHOLD)}."
         ),
         (

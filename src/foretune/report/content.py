@@ -30,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves over one axis."""
+    """Curves over one axis; the vertical one shows at least `y_limits`."""
 
     title: str
     x_label: str
@@ -38,6 +38,7 @@ class Chart:
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False
+    y_limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
