@@ -5,6 +5,8 @@ from . import nn as nn
 from . import study as study
 from . import tables as tables
 from . import theory as theory
+from .diagnosis import Diagnosis as Diagnosis
+from .diagnosis import diagnose as diagnose
 from .errors import DataError as DataError
 from .errors import DataMissing as DataMissing
 from .errors import DependencyMissing as DependencyMissing

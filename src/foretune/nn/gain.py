@@ -13,7 +13,7 @@ from ..init.apply import remark
 from .one_layer import LinearSSM
 from .s4d import S4D
 
-__all__ = ["unit_output_", "unit_state_"]
+__all__ = ["mode_factors", "unit_output_", "unit_state_"]
 
 CHUNK = 1024  # samples at once
 COUPLED = 1e-6  # largest entry of the recurrence outside the blocks, for modes to count as separate
@@ -37,7 +37,7 @@ def unit_state_(model: LinearSSM, X: Any, floor: float = 1e-2) -> Tensor:
     with torch.no_grad():
         _check_separate(model.transition())
         states = torch.cat([model.final_state(part.to(model.W_in)) for part in inputs.split(CHUNK)])
-        factor = _factors(states.double().var(0), floor).to(model.W_in)
+        factor = mode_factors(states.double().var(0), floor).to(model.W_in)
         model.W_in.mul_(factor)
     remark(model)
     return factor
@@ -49,7 +49,8 @@ def _check_separate(W: Tensor) -> None:
         raise InputError("the recurrence couples its modes, so none has a gain of its own; set gains before training")
 
 
-def _factors(variance: Tensor, floor: float) -> Tensor:
+def mode_factors(variance: Tensor, floor: float) -> Tensor:
+    """What to multiply each state with for modes of unit variance (see `unit_state_`), from the variances `(N,)`."""
     by_mode = variance.unflatten(0, (-1, 2)).mean(1).repeat_interleave(2)
     mean = by_mode.mean()
     if not 0 < float(mean) < float("inf"):

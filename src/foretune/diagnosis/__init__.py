@@ -1,0 +1,2 @@
+from .diagnose import diagnose as diagnose
+from .result import Diagnosis as Diagnosis
