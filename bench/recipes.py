@@ -1,12 +1,13 @@
-"""The paper's eight recipes on this machine: seconds of a step, peak memory, and the hours of the whole deep study.
+"""The recipes of the deep study on this machine: seconds of a step, peak memory, and the hours of the whole.
 
-`python -m bench.recipes [--device cuda] [--steps 20] [--set bf16=true] [recipe ...]`; needs no data, inputs are random.
+`python -m bench.recipes [--profile compact] [--device cuda] [--steps 20] [--set bf16=true] [data set ...]`: needs no data,
+its inputs are random.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,15 +38,14 @@ class Measured:
     preparation: float
     memory: float
 
-    def hours(self, plan: Plan, dataset: str) -> tuple[int, float]:
-        """Runs of a plan on a data set, and the hours they take."""
-        runs = [run.settings for run in plan.runs if run.settings["dataset"] == dataset]
+    def hours(self, runs: Sequence[Mapping[str, Any]]) -> float:
+        """What these runs take."""
         seconds = 0.0
         for settings in runs:
             trained, tested = deep.passes(settings)
             prepared = trained / settings["epochs"] * (settings["arm"] != "default")
             seconds += trained * self.training + tested * self.evaluation + prepared * self.preparation
-        return len(runs), seconds / 3600
+        return seconds / 3600
 
 
 def random_data(name: str, samples: int, seed: int = 0) -> Dataset:
@@ -102,15 +102,20 @@ def _once(settings: Mapping[str, Any]) -> None:
     measure(settings, 2, torch.device("cpu"))
 
 
-def _recipes(plan: Plan) -> dict[str, dict[str, Any]]:
-    """One run's settings for each data set."""
-    return {run.settings["dataset"]: run.settings for run in plan.runs if run.settings["arm"] == ARM}
+def _recipes(plan: Plan, profile: str) -> dict[str, list[dict[str, Any]]]:
+    """The runs of a profile by data set; without any profile, all runs."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for run in plan.runs:
+        if run.settings.get("profile", profile) == profile:
+            found.setdefault(run.settings["dataset"], []).append(run.settings)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="data sets; all of the plan by default")
     parser.add_argument("--plan", default="deep")
+    parser.add_argument("--profile", default="paper")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--set", action="append", default=[], help="a setting to change, such as bf16=true")
@@ -123,16 +128,16 @@ def main() -> None:
         "recipe", "ms a step", "ms a test batch", "ms of TDI a batch", "peak MiB", "runs", "hours", title=title
     )
     console, whole = Console(width=130), 0.0
-    for name, settings in _recipes(plan).items():
+    for name, runs in _recipes(plan, options.profile).items():
         if options.names and name not in options.names:
             continue
-        chosen = {**settings, **changes}
+        chosen = {**next(settings for settings in runs if settings["arm"] == ARM), **changes}
         found = measure(chosen, options.steps, device)
         memory = found.memory or peak_memory(partial(_once, chosen))
-        runs, hours = found.hours(plan, name)
+        hours = found.hours([{**settings, **changes} for settings in runs])
         whole += hours
         times = (f"{1e3 * value:.1f}" for value in (found.training, found.evaluation, found.preparation))
-        table.add_row(name, *times, f"{memory:.0f}", str(runs), f"{hours:.1f}")
+        table.add_row(name, *times, f"{memory:.0f}", str(len(runs)), f"{hours:.1f}")
         console.print(f"{name}: {1e3 * found.training:.1f} ms a step, {memory:.0f} MiB, {hours:.1f} h")
     console.print(table)
     console.print(f"{whole:.1f} hours in all on one such device")

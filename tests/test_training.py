@@ -196,6 +196,7 @@ def test_half_precision_keeps_the_state_space_whole(data):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # torch's own, of its parts, while it compiles
 def test_compiled_training_is_the_same_up_to_rounding(data):
     plain, compiled = (training.train(small(), data, SETTINGS | {"compile": on}, CPU) for on in (False, True))
     np.testing.assert_allclose(compiled["train_loss"], plain["train_loss"], rtol=1e-3)
