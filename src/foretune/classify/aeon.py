@@ -30,7 +30,7 @@ class AeonSSMClassifier(BaseClassifier):
         self,
         head: str = "kernel",
         init: str = "auto",
-        filters: int = 1000,
+        filters: int = 1500,
         model: str = "deep",
         epochs: int = 60,
         lr: float = 4e-3,

@@ -35,12 +35,12 @@ class Design:
         ramp: width of a threshold in standard deviations of the filter's output.
     """
 
-    filters: int = 1000
+    filters: int = 1500
     modes: tuple[int, int] = (1, 3)
     cycles: tuple[float, float] = (0.5, 16.0)
-    decay: float = 4.0
+    decay: float = 2.5
     shortest: int = 8
-    thresholds: int = 4
+    thresholds: int = 2
     ramp: float = 0.3
 
     def __post_init__(self) -> None:
@@ -69,12 +69,6 @@ class Filters:
     def responses(self) -> Tensor:
         """Impulse responses, `(F, support)`."""
         return geometric_sum(self.coefficients, self.exponents, self.support)
-
-    def halved(self) -> tuple[Filters, ...]:
-        """The first half of them; nothing of a single one."""
-        count = len(self.coefficients) // 2
-        parts = (self.coefficients[:count], self.exponents[:count])
-        return (Filters(self.view, self.source, self.support, *parts),) if count else ()
 
 
 def draw_bank(

@@ -56,7 +56,7 @@ class SSMClassifier(ClassifierMixin, BaseEstimator):
         head: Literal["kernel", "train"] = "kernel",
         init: Init = "auto",
         *,
-        filters: int = 1000,
+        filters: int = 1500,
         channels: Channels = "auto",
         model: Model = "deep",
         epochs: int = 60,

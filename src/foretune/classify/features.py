@@ -15,11 +15,12 @@ from .bank import VIEWS, Design, Filters, View
 __all__ = ["FeatureMap", "fit_features", "mixing"]
 
 POSITIONS = 32  # positions within a support at which a filter is evaluated: each, for supports up to this
-CALIBRATION = 64  # training samples that thresholds are taken from
-DRAWS = 4000  # values of each filter that its thresholds are taken from
+CALIBRATION = 32  # training samples that thresholds are taken from
+DRAWS = 500  # values of each filter that its thresholds are taken from
 BLOCK = 1 << 20  # values in flight at once
 ENERGY = 0.15  # weight of the logarithm of an energy beside a share of values
-FAINT = 1e-3  # energy that is as good as none, where the output's standard deviation counts 1 / ramp
+PEAK = 0.1  # weight of a largest value
+FAINT = 1e-4  # energy that is as good as none, for inputs and filters of unit energy
 MIXTURES = 16  # sources at most
 SHORT = 32  # sequences shorter than this are worked on in float64, which costs nothing there
 GOLDEN = (5**0.5 - 1) / 2
@@ -41,12 +42,15 @@ class FeatureMap:
     gains: tuple[Tensor, ...]
 
     def __call__(self, X: Tensor) -> Tensor:
-        """Mean over time of each threshold's ramp, and the log of the mean energy of each filter. A sample's features do not depend on the samples beside it."""
+        """Shares of values above thresholds, log-energies and largest values, `(P, (K + 2)·F)`.
+
+        A sample's features do not depend on the samples beside it.
+        """
         views = self.views(X)
         found = []
         for filters, gain, thresholds in zip(self.bank, self.gains, self.thresholds, strict=True):
             kernels = (filters.responses() * gain.unsqueeze(1)).to(self.centre.dtype)
-            found.append(_pooled(views[filters.view][filters.source], kernels, thresholds))
+            found.append(_pooled(views[filters.view][filters.source], kernels, thresholds, gain))
         return torch.cat(found, dim=1)
 
     def views(self, X: Tensor) -> dict[View, list[Tensor]]:
@@ -119,12 +123,25 @@ def _outputs(u: Tensor, kernels: Tensor) -> Iterator[Tensor]:
         yield torch.bmm(frames, reversed_.expand(len(part), support, count))
 
 
-def _pooled(u: Tensor, kernels: Tensor, thresholds: Tensor) -> Tensor:
-    """Shares of values above each threshold, and energies: `(P, (K + 1)·F)`."""
+def _pooled(u: Tensor, kernels: Tensor, thresholds: Tensor, gain: Tensor) -> Tensor:
+    """Shares of values above each threshold, energies and largest values: `(P, (K + 2)·F)`."""
     found = []
     for y in _outputs(u, kernels):
         ramp = torch.empty_like(y)
         shares = [torch.sub(y, at, out=ramp).clamp_(0, 1).mean(1) for at in thresholds]
-        energy = torch.mul(y, y, out=ramp).mean(1).add_(FAINT).log_().mul_(ENERGY)
-        found.append(torch.cat([*shares, energy], dim=1))
+        energy = torch.mul(y, y, out=ramp).mean(1).div_(gain.square()).add_(FAINT).log_().mul_(ENERGY)
+        peak = _largest(y, ramp).div_(gain).mul_(PEAK)
+        found.append(torch.cat([*shares, energy, peak], dim=1))
     return torch.cat(found)
+
+
+def _largest(y: Tensor, room: Tensor) -> Tensor:
+    """`y.amax(1)` by halving, which runs on whole vectors; `room` is overwritten."""
+    count = y.shape[1]
+    while count > 1:
+        half = count // 2
+        torch.maximum(y[:, :half], y[:, half : 2 * half], out=room[:, :half])
+        if count % 2:
+            torch.maximum(room[:, :1], y[:, count - 1 : count], out=room[:, :1])
+        y, count = room, half
+    return y[:, 0].clone()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 import torch
+from scipy.special import stdtrit
 from torch import Tensor
 
 from ..errors import InputError
@@ -15,11 +16,14 @@ from .bank import Design, Filters, draw_bank
 from .features import FeatureMap, fit_features, mixing
 from .ridge import Ridge, class_targets, fit_ridge, leave_one_out
 
-__all__ = ["Evidence", "Init", "KernelHead", "fit_kernel", "usable_spectrum"]
+__all__ = ["Evidence", "Init", "KernelHead", "fit_kernel", "place", "usable_spectrum"]
 
 Init = Literal["auto", "default", "task"]
-WEIGHED = 512  # training samples at most that choose between placements
-LEAST = 2.0  # standard errors by which another placement must beat the default
+PLACEMENTS = ("default", "task", "both")
+PROBE = Design(filters=300)  # the banks that are compared with each other
+WEIGHED = 400  # training samples at most that choose between placements
+PER_CLASS = 5  # samples for each class at least, before a task's spectrum is asked for by "auto"
+DOUBT = 0.01  # chance of leaving the default for nothing
 
 
 @dataclass(frozen=True)
@@ -50,32 +54,36 @@ class KernelHead:
 
 def fit_kernel(X: Tensor, codes: np.ndarray, classes: int, init: Init, design: Design, seed: int) -> KernelHead:
     """Fit on `(P, L, C)` with class codes `(P,)`."""
-    if init not in get_args(Init):
-        raise InputError(f"init is {init!r}; use one of {', '.join(get_args(Init))}")
+    evidence = place(X, codes, classes, init, seed)
     rng = np.random.default_rng(seed)
     mix = mixing(X.shape[2], rng)
-    banks = _banks(design, X, codes, len(mix), rng, init)
-    if len(banks) == 1:
-        evidence = Evidence(next(iter(banks)), {}, {})
-    else:
-        evidence = _weigh(design, banks, mix, X, codes, classes)
-    features = fit_features(design, banks[evidence.chosen], mix, X)
+    spectrum = usable_spectrum(X, codes) if evidence.chosen != "default" else None
+    features = fit_features(design, _bank(design, X.shape[1], len(mix), rng, evidence.chosen, spectrum), mix, X)
     return KernelHead(features, fit_ridge(features(X), codes, classes), evidence)
 
 
-def _banks(
-    design: Design, X: Tensor, codes: np.ndarray, sources: int, rng: np.random.Generator, init: Init
-) -> dict[str, tuple[Filters, ...]]:
-    """The candidates, each of about as many filters; `"both"` takes half of the filters of the other two."""
-    found = {}
-    if init != "task":
-        found["default"] = draw_bank(design, X.shape[1], sources, rng)
-    spectrum = usable_spectrum(X, codes) if init != "default" else None
-    if spectrum is not None:
-        found["task"] = draw_bank(design, X.shape[1], sources, rng, spectrum)
-    if len(found) == 2:
-        found["both"] = tuple(half for bank in found.values() for filters in bank for half in filters.halved())
-    return found or {"default": draw_bank(design, X.shape[1], sources, rng)}
+def place(X: Tensor, codes: np.ndarray, classes: int, init: Init, seed: int) -> Evidence:
+    """Which placement to take: the one asked for where it is possible, or with `"auto"` what small banks say."""
+    if init not in get_args(Init):
+        raise InputError(f"init is {init!r}; use one of {', '.join(get_args(Init))}")
+    if init == "default" or (init == "auto" and len(codes) < PER_CLASS * classes):
+        return Evidence("default", {}, {})
+    spectrum = usable_spectrum(X, codes)
+    if init == "task" or spectrum is None:
+        return Evidence("default" if spectrum is None else "task", {}, {})
+    return _weigh(X, codes, classes, spectrum, np.random.default_rng([seed, PROBE.filters]))
+
+
+def _bank(
+    design: Design, length: int, sources: int, rng: np.random.Generator, placement: str, spectrum: Spectrum | None
+) -> tuple[Filters, ...]:
+    """A bank in one of the three placements; `"both"` draws half of its filters in each of the other two."""
+    if placement == "default" or spectrum is None:
+        return draw_bank(design, length, sources, rng)
+    if placement == "task":
+        return draw_bank(design, length, sources, rng, spectrum)
+    half = replace(design, filters=max(1, design.filters // 2))
+    return draw_bank(half, length, sources, rng) + draw_bank(half, length, sources, rng, spectrum)
 
 
 def usable_spectrum(X: Tensor, codes: np.ndarray) -> Spectrum | None:
@@ -85,27 +93,24 @@ def usable_spectrum(X: Tensor, codes: np.ndarray) -> Spectrum | None:
 
 
 def _weigh(
-    design: Design,
-    banks: dict[str, tuple[Filters, ...]],
-    mix: Tensor,
-    X: Tensor,
-    codes: np.ndarray,
-    classes: int,
+    X: Tensor, codes: np.ndarray, classes: int, spectrum: Spectrum, rng: np.random.Generator
 ) -> Evidence:
     """Leave-one-out errors of each placement, on a part of the samples where there are many.
 
-    The default stays unless another beats it by `LEAST` standard errors of the difference: with few samples the task's
-    spectrum is noise, and the best of three noisy numbers flatters itself.
+    The default stays unless a paired t-test at the level `DOUBT`, shared by the alternatives, says that another is better:
+    with few samples the task's spectrum is noise, and the best of three noisy numbers flatters itself.
     """
     part = np.linspace(0, len(X) - 1, min(len(X), WEIGHED)).round().astype(int)
-    targets = class_targets(codes, classes)[part]
+    mix, targets = mixing(X.shape[2], rng), class_targets(codes, classes)[part]
     errors = {}
-    for name, bank in banks.items():
-        features = fit_features(design, bank, mix, X[part])
-        errors[name] = leave_one_out(features(X[part]), targets).error.numpy()
-    gains = {name: errors["default"] - error for name, error in errors.items() if name != "default"}
+    for placement in PLACEMENTS:
+        bank = _bank(PROBE, X.shape[1], len(mix), rng, placement, spectrum)
+        features = fit_features(PROBE, bank, mix, X[part])
+        errors[placement] = leave_one_out(features(X[part]), targets).error.numpy()
+    gains = {name: errors["default"] - errors[name] for name in PLACEMENTS[1:]}
     spread = {name: gain.std(ddof=1) / len(gain) ** 0.5 for name, gain in gains.items()}
     advantages = {name: float(gain.mean() / spread[name]) if spread[name] > 0 else 0.0 for name, gain in gains.items()}
+    needed = float(stdtrit(len(part) - 1, 1 - DOUBT / len(advantages)))
     best = max(advantages, key=lambda name: advantages[name])
-    chosen = best if advantages[best] > LEAST else "default"
+    chosen = best if advantages[best] > needed else "default"
     return Evidence(chosen, {name: float(error.mean()) for name, error in errors.items()}, advantages)

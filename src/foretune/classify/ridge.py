@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,8 @@ from torch import Tensor
 
 __all__ = ["LeftOut", "Ridge", "class_targets", "fit_ridge", "leave_one_out", "probabilities", "temperature"]
 
-STRENGTHS = 10.0 ** np.arange(-4.0, 4.5, 0.5)  # of the mean squared norm of the features
-START = 6  # where the search begins
+STRENGTHS = [10.0 ** (k / 2) for k in range(-8, 9)]  # of the mean squared norm of the features
+CHOOSING = 1000  # samples at most that choose the strength
 BLOCK = 1024  # features at once
 SAMPLES = 1024  # samples at once
 
@@ -42,8 +43,17 @@ def leave_one_out(features: Tensor, targets: Tensor) -> LeftOut:
     """The strength with the smallest mean squared leave-one-out error.
 
     The errors of all samples come from one factorization for each strength (the hat matrix of a ridge with a free
-    offset), and the search goes downhill along the grid from a moderate strength.
+    offset), and the search goes downhill along the grid from a moderate strength. Beyond `CHOOSING` samples, evenly
+    spaced ones choose the strength for all.
     """
+    if len(features) > CHOOSING:
+        part = torch.linspace(0, len(features) - 1, CHOOSING).round().long()
+        chosen = leave_one_out(features[part], targets[part]).strength
+        return _search(features, targets, [chosen])
+    return _search(features, targets, STRENGTHS)
+
+
+def _search(features: Tensor, targets: Tensor, strengths: Sequence[float]) -> LeftOut:
     centred = features - features.mean(0)
     scale = float(centred.square().sum(dtype=torch.float64)) / len(centred) or 1.0
     dual = len(centred) <= centred.shape[1]
@@ -53,13 +63,13 @@ def leave_one_out(features: Tensor, targets: Tensor) -> LeftOut:
     def at(index: int) -> LeftOut:
         if index not in tried:
             solve = _dual if dual else _primal
-            tried[index] = solve(centred, kernel, targets, float(STRENGTHS[index]), scale)
+            tried[index] = solve(centred, kernel, targets, strengths[index], scale)
         return tried[index]
 
     def better(index: int, than: int) -> bool:
-        return 0 <= index < len(STRENGTHS) and bool(at(index).error.mean() < at(than).error.mean())
+        return 0 <= index < len(strengths) and bool(at(index).error.mean() < at(than).error.mean())
 
-    here = START
+    here = len(strengths) * 3 // 8  # 0.1 on the whole grid
     step = 1 if better(here + 1, here) else -1
     while better(here + step, here):
         here += step

@@ -13,9 +13,8 @@ from ..errors import InputError
 from ..init import initialize_
 from ..nn import ContractiveSSM, DeepS4D, LinearSSM, unit_state_
 from ..nn.optim import parameter_groups
-from .bank import Design
 from .features import SHORT
-from .kernel import Evidence, Init, fit_kernel, usable_spectrum
+from .kernel import Evidence, Init, place, usable_spectrum
 from .ridge import temperature
 
 __all__ = ["Model", "TrainedHead", "Training", "fit_trained"]
@@ -24,7 +23,6 @@ Model = Literal["deep", "contractive", "linear"]
 BATCH = 32
 LEAST_STEPS = 300  # optimizer steps at least, however few samples there are
 HELD_OUT = 5  # one in so many samples is kept aside to calibrate
-PROBE = 200  # filters of the kernel head that `init="auto"` asks
 EVALUATED = 256
 
 
@@ -69,12 +67,12 @@ def fit_trained(X: Tensor, codes: np.ndarray, classes: int, init: Init, training
     Calibration needs samples that were not trained on, so that a second model is trained without one in `HELD_OUT` of
     them where there are enough; the model that is kept has seen all.
     """
-    evidence = _placement(X, codes, classes, init, seed)
+    evidence = place(X, codes, classes, init, seed)
     dtype = torch.float64 if X.shape[1] < SHORT else torch.float32
     centre, spread = X.double().mean((0, 1)), X.double().std((0, 1), correction=0)
     spread = torch.where(spread > 0, spread, 1.0)
     standard, labels = ((X - centre) / spread).to(dtype), torch.from_numpy(codes)
-    task = evidence.chosen == "task"
+    task = evidence.chosen != "default"
     order = torch.from_numpy(np.random.default_rng(seed).permutation(len(X)))
     held, kept = order[::HELD_OUT], torch.cat([order[i::HELD_OUT] for i in range(1, HELD_OUT)])
     sharpness = 1.0
@@ -96,17 +94,6 @@ def build(training: Training, classes: int, length: int, channels: int, dtype: t
         )
     kind = ContractiveSSM if training.model == "contractive" else LinearSSM
     return kind(classes, hidden=32, dt=0.5 / length).to(dtype)
-
-
-def _placement(X: Tensor, codes: np.ndarray, classes: int, init: Init, seed: int) -> Evidence:
-    """`"auto"` asks the kernel head, where one factorization answers what trainings would take minutes for."""
-    if init == "auto":
-        evidence = fit_kernel(X, codes, classes, init, Design(filters=PROBE), seed).evidence
-        chosen = "default" if evidence.chosen == "default" else "task"
-        return Evidence(chosen, evidence.errors, evidence.advantages)
-    if init not in get_args(Init):
-        raise InputError(f"init is {init!r}; use one of {', '.join(get_args(Init))}")
-    return Evidence(init if usable_spectrum(X, codes) is not None else "default", {}, {})
 
 
 def _trained(X: Tensor, labels: Tensor, classes: int, task: bool, training: Training, seed: int) -> nn.Module:
