@@ -91,13 +91,15 @@ def read(path: Path = RESULTS) -> list[Score]:
     with path.open(newline="") as file:
         return [
             Score(
-                row["dataset"],
-                float(row["ratio"]),
-                int(row["seed"]),
-                int(row["samples"]),
-                row["classifier"],
-                *(float(row[name]) for name in ("accuracy", "fit_seconds", "predict_seconds")),
-                row["placement"],
+                dataset=row["dataset"],
+                ratio=float(row["ratio"]),
+                seed=int(row["seed"]),
+                samples=int(row["samples"]),
+                classifier=row["classifier"],
+                accuracy=float(row["accuracy"]),
+                fit_seconds=float(row["fit_seconds"]),
+                predict_seconds=float(row["predict_seconds"]),
+                placement=row["placement"],
             )
             for row in csv.DictReader(file)
         ]
@@ -126,9 +128,7 @@ def table(scores: Sequence[Score]) -> str:
 def summary(scores: Sequence[Score]) -> str:
     """The target, and whether it is reached, as Markdown."""
     low = [(name, ratio) for name in SETS for ratio in RATIOS if ratio < 1]
-    ours, theirs = (
-        mean(mean(s.accuracy for s in _of(scores, side, *cell)) for cell in low) for side in (OURS, THEIRS)
-    )
+    ours, theirs = (mean(mean(s.accuracy for s in _of(scores, side, *cell)) for cell in low) for side in (OURS, THEIRS))
     gaps = {
         (name, ratio): mean(s.accuracy for s in _of(scores, OURS, name, ratio))
         - mean(s.accuracy for s in _of(scores, THEIRS, name, ratio))
@@ -137,7 +137,9 @@ def summary(scores: Sequence[Score]) -> str:
     }
     worst = min(gaps, key=lambda cell: gaps[cell])
     fit, fit_theirs = (sum(s.fit_seconds for s in scores if s.classifier == side) for side in (OURS, THEIRS))
-    predict, predict_theirs = (sum(s.predict_seconds for s in scores if s.classifier == side) for side in (OURS, THEIRS))
+    predict, predict_theirs = (
+        sum(s.predict_seconds for s in scores if s.classifier == side) for side in (OURS, THEIRS)
+    )
 
     def row(what: str, a: str, b: str, target: str, good: bool) -> str:
         return f"| {what} | {a} | {b} | {target} | {'yes' if good else '**no**'} |"

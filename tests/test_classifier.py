@@ -44,7 +44,7 @@ def test_it_learns_shapes_wherever_they_are(rng):
     assert ft.SSMClassifier().fit(X[:80], y[:80]).score(X[80:], y[80:]) > 0.9
 
 
-@pytest.mark.parametrize("P, D", [(12, 40), (50, 7)])
+@pytest.mark.parametrize(("P", "D"), [(12, 40), (50, 7)])
 def test_leave_one_out_equals_leaving_out(P, D, rng):
     A, targets = torch.from_numpy(rng.normal(size=(P, D))), class_targets(rng.integers(3, size=P), 3)
     found = leave_one_out(A, targets)

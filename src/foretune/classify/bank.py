@@ -33,6 +33,7 @@ class Design:
         shortest: the shortest support; the others double it up to the sequence's length.
         thresholds: shares of values above a threshold that are pooled from each filter.
         ramp: width of a threshold in standard deviations of the filter's output.
+        energy, peak: weights of a filter's log-energy and of its largest value, beside shares of values.
     """
 
     filters: int = 1500
@@ -42,6 +43,8 @@ class Design:
     shortest: int = 8
     thresholds: int = 2
     ramp: float = 0.3
+    energy: float = 0.15
+    peak: float = 0.1
 
     def __post_init__(self) -> None:
         if isinstance(self.filters, bool) or not isinstance(self.filters, int | np.integer) or self.filters < 1:

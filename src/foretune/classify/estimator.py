@@ -83,10 +83,9 @@ class SSMClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"head is {self.head!r}; use 'kernel' or 'train'")
         if self.channels not in ("auto", "last", "first"):
             raise InputError(f"channels is {self.channels!r}; use 'auto', 'last' or 'first'")
-        if hasattr(X, "ndim") and X.ndim == 3 and self._layout(X.shape) == "first":
-            X, layout = np.swapaxes(np.asarray(X), 1, 2), "first"
-        else:
-            layout = "last"
+        X = _as_array(X)
+        layout = self._layout(X.shape) if X.ndim == 3 else "last"
+        X = np.swapaxes(X, 1, 2) if layout == "first" else X
         X, y = validate_data(self, X, y, allow_nd=True, ensure_min_samples=2, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.layout_ = layout
@@ -136,8 +135,8 @@ class SSMClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        if hasattr(X, "ndim") and X.ndim == 3 and self.layout_ == "first":
-            X = np.swapaxes(np.asarray(X), 1, 2)
+        X = _as_array(X)
+        X = np.swapaxes(X, 1, 2) if X.ndim == 3 and self.layout_ == "first" else X
         X = validate_data(self, X, allow_nd=True, reset=False, dtype=[np.float64, np.float32])
         sequences = _as_tensor(X)
         if sequences.shape[2] != self.n_channels_in_:
@@ -152,6 +151,18 @@ class SSMClassifier(ClassifierMixin, BaseEstimator):
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+def _as_array(X: Any) -> Any:
+    """Lists and tensors as an array; frames and sparse matrices as they are, for scikit-learn to judge."""
+    if isinstance(X, Tensor):
+        return X.detach().cpu().numpy()
+    if hasattr(X, "shape") and hasattr(X, "ndim"):
+        return X
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise InputError("X is ragged: its sequences differ in length; pad or cut them first") from error
 
 
 def _as_tensor(X: np.ndarray) -> Tensor:

@@ -18,8 +18,6 @@ POSITIONS = 32  # positions within a support at which a filter is evaluated: eac
 CALIBRATION = 32  # training samples that thresholds are taken from
 DRAWS = 500  # values of each filter that its thresholds are taken from
 BLOCK = 1 << 20  # values in flight at once
-ENERGY = 0.15  # weight of the logarithm of an energy beside a share of values
-PEAK = 0.1  # weight of a largest value
 FAINT = 1e-4  # energy that is as good as none, for inputs and filters of unit energy
 MIXTURES = 16  # sources at most
 SHORT = 32  # sequences shorter than this are worked on in float64, which costs nothing there
@@ -40,6 +38,8 @@ class FeatureMap:
     spread: Tensor
     thresholds: tuple[Tensor, ...]
     gains: tuple[Tensor, ...]
+    energy: float
+    peak: float
 
     def __call__(self, X: Tensor) -> Tensor:
         """Shares of values above thresholds, log-energies and largest values, `(P, (K + 2)·F)`.
@@ -50,7 +50,9 @@ class FeatureMap:
         found = []
         for filters, gain, thresholds in zip(self.bank, self.gains, self.thresholds, strict=True):
             kernels = (filters.responses() * gain.unsqueeze(1)).to(self.centre.dtype)
-            found.append(_pooled(views[filters.view][filters.source], kernels, thresholds, gain))
+            found.append(
+                _pooled(views[filters.view][filters.source], kernels, thresholds, gain, self.energy, self.peak)
+            )
         return torch.cat(found, dim=1)
 
     def views(self, X: Tensor) -> dict[View, list[Tensor]]:
@@ -87,7 +89,7 @@ def fit_features(design: Design, bank: tuple[Filters, ...], mix: Tensor, X: Tens
         places = (share.view(design.thresholds, -1) * (len(ordered) - 1)).round().long()
         thresholds.append(ordered.gather(0, places) * gain - 0.5)
         gains.append(gain)
-    return FeatureMap(bank, mix, centre, spread, tuple(thresholds), tuple(gains))
+    return FeatureMap(bank, mix, centre, spread, tuple(thresholds), tuple(gains), design.energy, design.peak)
 
 
 def _spread_out(X: Tensor) -> Tensor:
@@ -123,15 +125,15 @@ def _outputs(u: Tensor, kernels: Tensor) -> Iterator[Tensor]:
         yield torch.bmm(frames, reversed_.expand(len(part), support, count))
 
 
-def _pooled(u: Tensor, kernels: Tensor, thresholds: Tensor, gain: Tensor) -> Tensor:
+def _pooled(u: Tensor, kernels: Tensor, thresholds: Tensor, gain: Tensor, energy: float, peak: float) -> Tensor:
     """Shares of values above each threshold, energies and largest values: `(P, (K + 2)·F)`."""
     found = []
     for y in _outputs(u, kernels):
         ramp = torch.empty_like(y)
         shares = [torch.sub(y, at, out=ramp).clamp_(0, 1).mean(1) for at in thresholds]
-        energy = torch.mul(y, y, out=ramp).mean(1).div_(gain.square()).add_(FAINT).log_().mul_(ENERGY)
-        peak = _largest(y, ramp).div_(gain).mul_(PEAK)
-        found.append(torch.cat([*shares, energy, peak], dim=1))
+        loudness = torch.mul(y, y, out=ramp).mean(1).div_(gain.square()).add_(FAINT).log_().mul_(energy)
+        largest = _largest(y, ramp).div_(gain).mul_(peak)
+        found.append(torch.cat([*shares, loudness, largest], dim=1))
     return torch.cat(found)
 
 

@@ -51,13 +51,18 @@ def save(classifier: SSMClassifier, folder: Path) -> Path:
     }
     if hasattr(classifier, "feature_names_in_"):
         document["names"] = [str(name) for name in classifier.feature_names_in_]
-    contents = (json.dumps(document, indent=1).encode(), format_tensors({k: t.contiguous() for k, t in tensors.items()}))
+    contents = (
+        json.dumps(document, indent=1).encode(),
+        format_tensors({k: t.contiguous() for k, t in tensors.items()}),
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in zip(NAMES, contents, strict=True):
             (folder / name).write_bytes(content)
     except OSError as error:
-        raise DataError(f"the classifier cannot be written to {folder} ({error.strerror}); pass another folder") from error
+        raise DataError(
+            f"the classifier cannot be written to {folder} ({error.strerror}); pass another folder"
+        ) from error
     return folder
 
 
@@ -106,7 +111,8 @@ def _kernel_parts(head: KernelHead) -> tuple[Facts, Tensors]:
         tensors[f"{i}.exponents"] = torch.view_as_real(filters.exponents.resolve_conj())
         tensors[f"{i}.thresholds"], tensors[f"{i}.gains"] = features.thresholds[i], features.gains[i]
     bank = [[filters.view, filters.source, filters.support] for filters in features.bank]
-    return {"sharpness": ridge.sharpness, "bank": bank}, tensors
+    facts = {"sharpness": ridge.sharpness, "energy": features.energy, "peak": features.peak, "bank": bank}
+    return facts, tensors
 
 
 def _kernel_head(facts: Facts, tensors: Tensors, evidence: Evidence) -> KernelHead:
@@ -122,7 +128,16 @@ def _kernel_head(facts: Facts, tensors: Tensors, evidence: Evidence) -> KernelHe
         for i, (view, source, support) in enumerate(facts["bank"])
     )
     thresholds, gains = (tuple(tensors[f"{i}.{name}"] for i in range(count)) for name in ("thresholds", "gains"))
-    features = FeatureMap(bank, tensors["mix"], tensors["centre"], tensors["spread"], thresholds, gains)
+    features = FeatureMap(
+        bank,
+        mix=tensors["mix"],
+        centre=tensors["centre"],
+        spread=tensors["spread"],
+        thresholds=thresholds,
+        gains=gains,
+        energy=float(facts["energy"]),
+        peak=float(facts["peak"]),
+    )
     ridge = Ridge(tensors["weights"], tensors["offset"], float(facts["sharpness"]))
     return KernelHead(features, ridge, evidence)
 

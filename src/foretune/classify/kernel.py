@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import torch
 from scipy.special import stdtrit
 from torch import Tensor
 
@@ -92,9 +91,7 @@ def usable_spectrum(X: Tensor, codes: np.ndarray) -> Spectrum | None:
     return spectrum if spectrum.power[1:].sum() > 0 else None
 
 
-def _weigh(
-    X: Tensor, codes: np.ndarray, classes: int, spectrum: Spectrum, rng: np.random.Generator
-) -> Evidence:
+def _weigh(X: Tensor, codes: np.ndarray, classes: int, spectrum: Spectrum, rng: np.random.Generator) -> Evidence:
     """Leave-one-out errors of each placement, on a part of the samples where there are many.
 
     The default stays unless a paired t-test at the level `DOUBT`, shared by the alternatives, says that another is better:

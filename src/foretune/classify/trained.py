@@ -127,4 +127,3 @@ def _descend(model: nn.Module, X: Tensor, labels: Tensor, training: Training) ->
         schedule.step()
     if not all(parameter.isfinite().all() for parameter in model.parameters()):
         raise InputError(f"training diverged with lr={training.lr}; pass a smaller lr")
-
