@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import DependencyMissing, InputError
+from ..errors import DependencyMissing, ForetuneError, InputError
 from .bank import Design
 from .kernel import Init, KernelHead, fit_kernel
 from .ridge import probabilities
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["SSMClassifier"]
 
 Channels = Literal["auto", "last", "first"]
+LARGEST = 1e100  # values whose squares, summed over a sequence, are finite
 
 
 class SSMClassifier(ClassifierMixin, BaseEstimator):
@@ -86,8 +89,9 @@ class SSMClassifier(ClassifierMixin, BaseEstimator):
         X = _as_array(X)
         layout = self._layout(X.shape) if X.ndim == 3 else "last"
         X = np.swapaxes(X, 1, 2) if layout == "first" else X
-        X, y = validate_data(self, X, y, allow_nd=True, ensure_min_samples=2, dtype=[np.float64, np.float32])
-        check_classification_targets(y)
+        with _explained():
+            X, y = validate_data(self, X, y, allow_nd=True, ensure_min_samples=2, dtype=[np.float64, np.float32])
+            check_classification_targets(y)
         self.layout_ = layout
         self.n_channels_in_ = X.shape[2] if X.ndim == 3 else 1
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -137,7 +141,8 @@ class SSMClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = _as_array(X)
         X = np.swapaxes(X, 1, 2) if X.ndim == 3 and self.layout_ == "first" else X
-        X = validate_data(self, X, allow_nd=True, reset=False, dtype=[np.float64, np.float32])
+        with _explained():
+            X = validate_data(self, X, allow_nd=True, reset=False, dtype=[np.float64, np.float32])
         sequences = _as_tensor(X)
         if sequences.shape[2] != self.n_channels_in_:
             raise InputError(f"X has {sequences.shape[2]} channels, but the training data had {self.n_channels_in_}")
@@ -151,6 +156,17 @@ class SSMClassifier(ClassifierMixin, BaseEstimator):
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What scikit-learn finds wrong with values, in its own words, as an error of foretune."""
+    try:
+        yield
+    except ForetuneError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 def _as_array(X: Any) -> Any:
@@ -169,5 +185,7 @@ def _as_tensor(X: np.ndarray) -> Tensor:
     """`(P, L, C)`."""
     if X.ndim not in (2, 3):
         raise InputError(f"X has shape {X.shape}; pass (samples, length) or (samples, length, channels)")
+    if X.size and max(X.max(), -X.min()) > LARGEST:
+        raise InputError(f"X holds {np.abs(X).max():g}, which has no finite power; scale it first")
     tensor = torch.from_numpy(np.array(X, order="C"))  # a copy: torch wants writable memory
     return tensor.unsqueeze(-1) if tensor.ndim == 2 else tensor
