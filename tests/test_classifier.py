@@ -275,7 +275,7 @@ def test_left_out_predictions_are_honest(task):
 
 
 @pytest.mark.parametrize(
-    ("value", "message"), [(np.nan, "contains NaN"), (np.inf, "infinity"), (1e200, "no finite power")]
+    ("value", "message"), [(np.nan, "contains NaN"), (np.inf, "infinity"), (1e200, "beyond the largest")]
 )
 def test_values_that_cannot_be_used_are_an_input_error(value, message):
     X, y = ft.datasets.binary_frequency(20)

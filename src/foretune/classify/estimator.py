@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["SSMClassifier"]
 
 Channels = Literal["auto", "last", "first"]
-LARGEST = 1e100  # values whose squares, summed over a sequence, are finite
+LARGEST = 1e30  # larger values are beyond float32 after filtering
 
 
 class SSMClassifier(ClassifierMixin, BaseEstimator):
@@ -186,6 +186,6 @@ def _as_tensor(X: np.ndarray) -> Tensor:
     if X.ndim not in (2, 3):
         raise InputError(f"X has shape {X.shape}; pass (samples, length) or (samples, length, channels)")
     if X.size and max(X.max(), -X.min()) > LARGEST:
-        raise InputError(f"X holds {np.abs(X).max():g}, which has no finite power; scale it first")
+        raise InputError(f"X holds {np.abs(X).max():g}, beyond the largest value allowed, {LARGEST:g}; scale it first")
     tensor = torch.from_numpy(np.array(X, order="C"))  # a copy: torch wants writable memory
     return tensor.unsqueeze(-1) if tensor.ndim == 2 else tensor
