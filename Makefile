@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow lint format bench figures clean
+.PHONY: demo test test-slow lint format bench compare figures clean
 
 demo: $(READY)  ## the main job on built-in data: numbers in the terminal and one picture
 	$(BIN)/foretune demo
@@ -26,6 +26,10 @@ format: $(READY)  ## rewrite the code in the project's format
 bench: $(READY)  ## every speed and memory ratio that the documentation states
 	$(BIN)/python -m bench
 
+compare: .venv-compare/.ready  ## SSMClassifier beside MiniRocket on the data in FORETUNE_DATA, and aeon's checks
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-compare/bin/python -m bench.compare
+	.venv-compare/bin/python -m pytest -W default bench/aeon_checks.py
+
 figures: $(READY)  ## the paper's figures of the theory, from the data in FORETUNE_DATA
 	$(BIN)/foretune figures --all --out out/figures
 
@@ -34,5 +38,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+# aeon wants an older numpy than ours, hence an environment of its own.
+.venv-compare/.ready: pyproject.toml constraints-compare.txt
+	$(PYTHON) -m venv .venv-compare
+	.venv-compare/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-compare.txt -e '.[compare]'
+	@touch $@
+
 clean:
-	rm -rf .venv out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-compare out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

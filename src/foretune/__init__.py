@@ -1,5 +1,8 @@
 """foretune: tune a state-space model's prior to the task before training it."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from . import datasets as datasets
 from . import nn as nn
 from . import study as study
@@ -34,3 +37,14 @@ from .ssm import DiagonalSSM as DiagonalSSM
 from .ssm import RealSSM as RealSSM
 
 __version__ = "0.1.0"
+
+if _TYPE_CHECKING:
+    from .classify import SSMClassifier as SSMClassifier
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "SSMClassifier":  # scikit-learn is imported when it is asked for
+        from .classify import SSMClassifier
+
+        return SSMClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
