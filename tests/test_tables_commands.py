@@ -32,7 +32,7 @@ class Nearest:
             raise ValueError("scikit-learn says\nno to this")
         self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
         self.means = np.stack([X[y == name].mean(0) for name in self.classes_])
-        self.choice_ = "task"
+        self.evidence_ = SimpleNamespace(chosen="task")
         return self
 
     def predict_proba(self, X):
@@ -135,7 +135,7 @@ def test_fit_measures_on_the_test_file(files, capsys):
     out = run("fit train.csv --test test.csv --save model --predictions p.csv --out pages/report.html", capsys)
     assert "train.csv: 40 samples of 24 steps, 2 classes: down (10), up (30)" in out
     assert "commas between the cells, no header\n  label in the first column" in out
-    assert "filters placed by: task (chosen)" in out
+    assert "filters placed by: task (chosen on the training file)" in out
     assert "accuracy 100.0 % (95 % interval 83.9 to 100.0) on the 20 samples of test.csv" in out
     assert "always up, the most frequent class: 75.0 %" in out
     assert re.search(r"fit \d+\.\d\d s, predict \d+\.\d\d s", out)
@@ -231,7 +231,7 @@ def test_options_of_the_file_reach_the_reader(files, capsys):
         ("diagnose short.csv", "short.csv: sequences of length 1 have no spectrum"),
         ("diagnose one-class.csv", "the one class a alone"),
         ("diagnose single.csv", "holds 1 sample"),
-        ("diagnose", "requires an argument"),
+        ("diagnose", "needs FILE"),
         ("diagnose train.csv --sampling-rate fast", "fast"),
         ("fit train.csv --test none.csv", "there is no file none.csv"),
         ("fit train.csv --test train.csv", "is the training file itself"),
