@@ -30,8 +30,9 @@ compare: .venv-compare/.ready  ## SSMClassifier beside MiniRocket on the data in
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-compare/bin/python -m bench.compare
 	.venv-compare/bin/python -m pytest -W default bench/aeon_checks.py
 
-docs: $(READY)  ## the API reference from the docstrings
+docs: $(READY)  ## the API reference from the docstrings, and what the commands in docs/ print
 	$(BIN)/python -m bench.reference
+	$(BIN)/python -m bench.pages
 
 figures: $(READY)  ## the paper's figures of the theory, from the data in FORETUNE_DATA
 	$(BIN)/foretune figures --all --out out/figures

@@ -135,7 +135,7 @@ def test_fit_measures_on_the_test_file(files, capsys):
     out = run("fit train.csv --test test.csv --save model --predictions p.csv --out pages/report.html", capsys)
     assert "train.csv: 40 samples of 24 steps, 2 classes: down (10), up (30)" in out
     assert "commas between the cells, no header\n  label in the first column" in out
-    assert "filters placed by: task (chosen on the training file)" in out
+    assert "filters placed by the task's spectrum, as the training file suggests" in out
     assert "accuracy 100.0 % (95 % interval 83.9 to 100.0) on the 20 samples of test.csv" in out
     assert "always up, the most frequent class: 75.0 %" in out
     assert re.search(r"fit \d+\.\d\d s, predict \d+\.\d\d s", out)

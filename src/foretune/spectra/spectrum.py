@@ -92,7 +92,7 @@ class Spectrum:
         return self.frequencies[chosen], self.power[chosen] / self.power.max()
 
     def __repr__(self) -> str:
-        many = f"{self.power.shape[:-1]} spectra" if self.power.ndim > 1 else "power"
+        many = f"{'×'.join(map(str, self.power.shape[:-1]))} spectra" if self.power.ndim > 1 else "power"
         top = self.power.reshape(-1, bins(self.length)).max(axis=0)
         peak = f", highest at {self.frequencies[top.argmax()]:.4g} cycles per step" if top.any() else ", all 0"
         return f"<Spectrum: {many} at {len(top)} frequencies of sequences of {self.length} steps{peak}>"

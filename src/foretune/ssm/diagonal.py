@@ -57,7 +57,8 @@ class DiagonalSSM:
             raise InputError(f"dt holds {self.dt.min().item()}; time steps must be above 0")
 
     def __repr__(self) -> str:
-        return f"<DiagonalSSM: {self.heads} head{'s' * (self.heads > 1)} of {self.state} states, {self.rule}, {self.dt.dtype} on {self.dt.device}>"
+        heads = f"{self.heads} head{'s' * (self.heads > 1)}"
+        return f"<DiagonalSSM: {heads} of {self.state} states, {self.rule}, {self.dt.dtype} on {self.dt.device}>"
 
     @property
     def heads(self) -> int:

@@ -53,7 +53,7 @@ class RealSSM:
             raise InputError(f"dt is {self.dt.item()}; a time step must be above 0")
 
     def __repr__(self) -> str:
-        return f"<RealSSM: {self.heads} head{'s' * (self.heads > 1)} of {self.state} states, {self.rule}, {self.dt.dtype} on {self.dt.device}>"
+        return f"<RealSSM: {self.state} states, {self.rule}, {self.dt.dtype} on {self.dt.device}>"
 
     @property
     def heads(self) -> int:

@@ -20,6 +20,11 @@ from .labelled import Labelled, check_training, fit_length, match_test
 
 __all__ = ["FileOptions", "diagnose", "fit", "predict"]
 
+PLACED = {
+    "default": "at log-spaced frequencies",
+    "task": "by the task's spectrum",
+    "both": "half at log-spaced frequencies and half by the task's spectrum",
+}
 PATIENCE = 2.0  # seconds after which a terminal shows that something is going on
 
 
@@ -144,8 +149,8 @@ def fit(
     else:
         with _waiting("cross-validating") as tell:
             result = cross_validate(make, train, seed, tell)
-    chosen = model.evidence_.chosen
-    facts = [f"head {head}, filters placed by: {chosen}{' (chosen on the training file)' if init == 'auto' else ''}"]
+    placed = PLACED.get(model.evidence_.chosen, model.evidence_.chosen)
+    facts = [f"head {head}, filters placed {placed}{', as the training file suggests' if init == 'auto' else ''}"]
     facts.append(f"fit {seconds:.2f} s, predict {result.seconds:.2f} s")
     print(*facts[:1], *result.lines(), *facts[1:], sep="\n")
     if predictions is not None:
