@@ -124,11 +124,12 @@ def test_only_the_last_epoch_is_tested_on_all_samples(small):
     assert all(round(7 * accuracy, 6).is_integer() for accuracy in part["test_accuracy"][:-1])
 
 
+@pytest.mark.parametrize("level", [1.0, 3.0])
 @pytest.mark.parametrize("per", ["layer", "head"])
-def test_gain_sets_how_loud_the_first_layer_is(small, per):
+def test_gain_sets_how_loud_the_first_layer_is(small, per, level):
     data = ft.datasets.load("small", ratio=1.0, seed=0)
     torch.manual_seed(0)
-    model, _ = deep.build(settings("default+gain", gain_per=per), data, CPU)
+    model, _ = deep.build(settings("default+gain", gain_per=per, loudness=level), data, CPU)
     layer = model.blocks[0].layer
     parts = []
     for heard, lengths, _ in deep.heard_by(model, 0, data.train, 16, CPU):
@@ -137,7 +138,7 @@ def test_gain_sets_how_loud_the_first_layer_is(small, per):
             row if n is None else row[:, :n]
             for row, n in zip(added, [None] * len(added) if lengths is None else lengths, strict=True)
         ]
-    variances = torch.cat(parts, 1).var(1)
+    variances = torch.cat(parts, 1).var(1) / level**2
     if per == "layer":
         assert float(variances.mean()) == pytest.approx(1, abs=1e-3)
         assert float(variances.max() / variances.min()) > 1.1

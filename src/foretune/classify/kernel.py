@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
+import torch
 from scipy.special import stdtrit
 from torch import Tensor
 
@@ -19,7 +20,7 @@ __all__ = ["Evidence", "Init", "KernelHead", "fit_kernel", "place", "usable_spec
 
 Init = Literal["auto", "default", "task"]
 PLACEMENTS = ("default", "task", "both")
-PROBE = Design(filters=300)  # the banks that are compared with each other
+PROBE = Design(filters=200)  # the banks that are compared with each other
 WEIGHED = 400  # training samples at most that choose between placements
 PER_CLASS = 5  # samples for each class at least, before a task's spectrum is asked for by "auto"
 DOUBT = 0.01  # chance of leaving the default for nothing
@@ -99,11 +100,15 @@ def _weigh(X: Tensor, codes: np.ndarray, classes: int, spectrum: Spectrum, rng: 
     """
     part = np.linspace(0, len(X) - 1, min(len(X), WEIGHED)).round().astype(int)
     mix, targets = mixing(X.shape[2], rng), class_targets(codes, classes)[part]
-    errors = {}
-    for placement in PLACEMENTS:
+    heard = []
+    for placement in PLACEMENTS[:2]:
         bank = _bank(PROBE, X.shape[1], len(mix), rng, placement, spectrum)
-        features = fit_features(PROBE, bank, mix, X[part])
-        errors[placement] = leave_one_out(features(X[part]), targets).error.numpy()
+        heard.append(fit_features(PROBE, bank, mix, X[part])(X[part]))
+    heard.append(torch.cat([features[:, ::2] for features in heard], dim=1))
+    errors = {
+        placement: leave_one_out(features, targets).error.numpy()
+        for placement, features in zip(PLACEMENTS, heard, strict=True)
+    }
     gains = {name: errors["default"] - errors[name] for name in PLACEMENTS[1:]}
     spread = {name: gain.std(ddof=1) / len(gain) ** 0.5 for name, gain in gains.items()}
     advantages = {name: float(gain.mean() / spread[name]) if spread[name] > 0 else 0.0 for name, gain in gains.items()}

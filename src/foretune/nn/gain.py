@@ -61,12 +61,15 @@ def mode_factors(variance: Tensor, floor: float) -> Tensor:
 
 @torch.no_grad()
 def unit_output_(
-    layer: S4D, batches: Iterable[Tensor | tuple[Tensor, Tensor | None]], per: Literal["layer", "head"] = "layer"
+    layer: S4D,
+    batches: Iterable[Tensor | tuple[Tensor, Tensor | None]],
+    per: Literal["layer", "head"] = "layer",
+    level: float = 1.0,
 ) -> Tensor:
     """Scale `C` in place so that what the SSM adds to its skip has unit variance on the inputs `(B, H, L)`.
 
     Per layer, one factor gives the heads a mean variance of 1 and keeps how loud they are beside each other; per head,
-    each gets a variance of 1, also one that hears next to nothing.
+    each gets a variance of 1, also one that hears next to nothing. Another `level` is the standard deviation to reach.
 
     A batch may come with the lengths of its sequences; the steps beyond them do not count.
 
@@ -75,6 +78,8 @@ def unit_output_(
     """
     if per not in ("layer", "head"):
         raise InputError(f"per is {per!r}; use 'layer' or 'head'")
+    if not 0 < level < float("inf"):
+        raise InputError(f"level is {level}; pass a standard deviation above 0")
     count, total = 0, torch.zeros_like(layer.D, dtype=torch.float64)
     squares = total.clone()
     for batch in batches:
@@ -91,7 +96,7 @@ def unit_output_(
         raise InputError(f"a head's output has a variance of {float(variance.min())}, so no gain makes it 1; check X")
     if per == "layer":
         variance = variance.mean().expand_as(variance)
-    factor = variance.rsqrt().to(layer.kernel.C)
+    factor = (level * variance.rsqrt()).to(layer.kernel.C)
     layer.kernel.C.mul_(factor.view(-1, 1, 1))
     remark(layer)
     return factor

@@ -63,7 +63,9 @@ def _prepare(model: DeepS4D, settings: Mapping[str, Any], train: Split, device: 
             records += initialize_(model, spectrum, variant, layers=[position], settings=Settings.of(**options))
         if "+gain" in arm:
             heard = ((x, lengths) for x, lengths, _ in heard_by(model, position, train, size, device))
-            unit_output_(model.layers[position], heard, settings.get("gain_per", "layer"))
+            unit_output_(
+                model.layers[position], heard, settings.get("gain_per", "layer"), settings.get("loudness", 1.0)
+            )
         if arm.endswith("-frozen"):
             for tensor in found[position].tensors().values():
                 tensor.requires_grad_(False)

@@ -18,6 +18,8 @@ from multiprocessing.process import parent_process
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..errors import ForetuneError, StudyError
 from .plan import Run, Task
 from .store import Record, Store, is_full, strict
@@ -52,6 +54,8 @@ def versions() -> dict[str, str]:
     for name in ("torch", "numpy"):
         with contextlib.suppress(PackageNotFoundError):
             found[name] = version(name)
+    if torch.cuda.is_available():
+        found["accelerator"] = torch.cuda.get_device_name()
     return found
 
 
