@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from bench import pages, reference
 
 ROOT = Path(__file__).parent.parent
