@@ -137,6 +137,9 @@ def summary(scores: Sequence[Score]) -> str:
     }
     worst = min(gaps, key=lambda cell: gaps[cell])
     fit, fit_theirs = (sum(s.fit_seconds for s in scores if s.classifier == side) for side in (OURS, THEIRS))
+    low_fit, low_theirs = (
+        sum(s.fit_seconds for s in scores if s.classifier == side and s.ratio < 1) for side in (OURS, THEIRS)
+    )
     predict, predict_theirs = (
         sum(s.predict_seconds for s in scores if s.classifier == side) for side in (OURS, THEIRS)
     )
@@ -157,6 +160,7 @@ def summary(scores: Sequence[Score]) -> str:
                 gaps[worst] >= -3,
             ),
             row("seconds of all fits", f"{fit:.0f}", f"{fit_theirs:.0f}", "no longer", fit <= fit_theirs),
+            f"| seconds of the low-data fits alone | {low_fit:.0f} | {low_theirs:.0f} | none | |",
             f"| seconds of all predictions | {predict:.0f} | {predict_theirs:.0f} | none | |",
         ]
     )

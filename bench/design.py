@@ -21,7 +21,7 @@ from foretune.classify.kernel import fit_kernel
 SEEDS = (1, 2)
 LEFT = 200  # sequences at most that are classified in each cell
 VARIANTS: dict[str, dict[str, object]] = {
-    "as used": {},
+    "as used, default placement": {},
     "1000 filters, 4 thresholds": {"filters": 1000, "thresholds": 4},
     "500 filters": {"filters": 500},
     "one mode": {"modes": (1, 1)},

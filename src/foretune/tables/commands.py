@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,11 +19,6 @@ from .labelled import Labelled, check_training, fit_length, match_test
 
 __all__ = ["FileOptions", "diagnose", "fit", "predict"]
 
-PLACED = {
-    "default": "at log-spaced frequencies",
-    "task": "by the task's spectrum",
-    "both": "half at log-spaced frequencies and half by the task's spectrum",
-}
 PATIENCE = 2.0  # seconds after which a terminal shows that something is going on
 
 
@@ -80,12 +74,14 @@ def diagnose(
     out
         Write the report as an HTML page.
     """
+    from ..diagnosis import diagnose as measure
+
     _check_targets(out)
     data = options.read(file)
     check_training(data)
     _say(data)
     with _waiting("measuring the task"), explained(data.source):
-        found = _public("diagnosis", "diagnose")(data.X, data.y, sampling_rate=sampling_rate, lengths=data.lengths)
+        found = measure(data.X, data.y, sampling_rate=sampling_rate, lengths=data.lengths)
     print(found)
     if out is not None:
         _save(found.report(), out)
@@ -130,15 +126,16 @@ def fit(
     out
         Write the report as an HTML page.
     """
+    from ..classify import SSMClassifier  # needs scikit-learn, which reading files does not
+
     _check_targets(predictions, out)
     train, held_out = _training_and_test(file, test, options, test_labels)
     for data in (train, held_out):
         if data is not None:
             _say(data)
-    classifier = _public("classify", "SSMClassifier")
 
     def make() -> Any:
-        return classifier(head=head, init=init, random_state=seed)
+        return SSMClassifier(head=head, init=init, random_state=seed)
 
     with _waiting("training"), explained(train.source):
         model, seconds = timed(make().fit, train.X, train.y)
@@ -149,8 +146,7 @@ def fit(
     else:
         with _waiting("cross-validating") as tell:
             result = cross_validate(make, train, seed, tell)
-    placed = PLACED.get(model.evidence_.chosen, model.evidence_.chosen)
-    facts = [f"head {head}, filters placed {placed}{', as the training file suggests' if init == 'auto' else ''}"]
+    facts = [f"head {head}, {_placement(model.evidence_.chosen, init)}"]
     facts.append(f"fit {seconds:.2f} s, predict {result.seconds:.2f} s")
     print(*facts[:1], *result.lines(), *facts[1:], sep="\n")
     if predictions is not None:
@@ -188,10 +184,12 @@ def predict(
     no_label
         The file holds sequences alone, without labels.
     """
+    from ..classify import SSMClassifier
+
     _check_targets(out)
     if model.is_file():
         raise InputError(f"{model} is a file; the folder of the model comes first, then the file to classify")
-    loaded = _public("classify", "SSMClassifier").load(model)
+    loaded = SSMClassifier.load(model)
     data = options.read(file, part="test" if options.labels is None else "train", labelled=not no_label)
     _say(data)
     if data.X.ndim == 2:
@@ -222,9 +220,13 @@ def _training_and_test(
     return match_test(train, held_out)
 
 
-def _public(room: str, name: str) -> Any:
-    """Loaded when it is called for: the classifier needs scikit-learn, and reading files does not."""
-    return getattr(importlib.import_module(f"foretune.{room}"), name)
+def _placement(chosen: str, asked: str) -> str:
+    where = {
+        "default": "filters at log-spaced frequencies",
+        "task": "filters at the task's frequencies",
+        "both": "filters at log-spaced and at the task's frequencies",
+    }[chosen]
+    return where + (", as the training samples speak for" if asked == "auto" else "")
 
 
 def _say(data: Labelled) -> None:
@@ -250,7 +252,9 @@ def _check_targets(*paths: Path | None) -> None:
 
 
 def _save(content: Any, out: Path) -> None:
-    print(f"report: {_public('report.html', 'save')(content, out)}")
+    from ..report.html import save
+
+    print(f"report: {save(content, out)}")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ForetuneError, InputError
-from ..report import Chart, Line, Report, Section, Sheet
+from ..report import Chart, Dots, Line, Marks, Report, Section, Sheet
 from ..spectra import task_spectrum
 from .labelled import Labelled
 
@@ -91,7 +91,7 @@ def evaluate(model: Any, train: Labelled, test: Labelled) -> Evaluation:
     """A fitted model on a test file."""
     with explained(test.source):
         predicted, seconds = timed(model.predict, test.X)
-    how = f"on the {len(test)} samples of {test.source}"
+    how = f"on the {len(test)} samples of {Path(test.source).name}"
     return Evaluation(test.y, np.asarray(predicted), _most_frequent(train.y), how, seconds)
 
 
@@ -115,7 +115,7 @@ def cross_validate(
             model = make().fit(train.X[fit], train.y[fit])
             predicted[held_out], spent = timed(model.predict, train.X[held_out])
         seconds += spent
-    how = f"estimated by {folds}-fold cross-validation on {train.source}, without a test file"
+    how = f"estimated by {folds}-fold cross-validation on {Path(train.source).name}, without a test file"
     return Evaluation(train.y, predicted, _most_frequent(train.y), how, seconds)
 
 
@@ -185,19 +185,34 @@ def fit_report(result: Evaluation, train: Labelled, facts: list[str]) -> Report:
         Sheet("Share that is right in each class", ("class", "samples", "right (%)"), recalls),
         *_confusion(result),
     )
+    picture = (_shares(result, counts),) if len(counts) <= NAMES else ()
     spectrum = task_spectrum(train.X, train.y)
     line = Line("task", tuple(spectrum.frequencies.tolist()), tuple(spectrum.power.tolist()))
     chart = Chart("Task spectrum", "frequency (cycles per step)", "Fisher log-power", (line,))
     return Report(
         f"A classifier for {Path(train.source).name}",
         (
-            Section("Result", tuple(result.lines())),
+            Section("Result", tuple(result.lines()), charts=picture),
             Section("Where it errs", sheets=sheets),
             Section("At which frequencies the classes differ", charts=(chart,)),
             Section("What was read and done", tuple(facts)),
         ),
         answer,
     )
+
+
+def _shares(result: Evaluation, counts: dict[Any, int]) -> Dots:
+    """The share that is right of each class and of all, with 95 % intervals, beside the most frequent class's."""
+    shares = [*result.recalls.values(), result.accuracy]
+    sizes = [*(counts[name] for name in result.recalls), len(result.truth)]
+    bounds = [wilson(round(share * size), size) for share, size in zip(shares, sizes, strict=True)]
+    low, high = (tuple(100 * bound for bound in side) for side in zip(*bounds, strict=True))
+    ours = Marks("right", tuple(100 * share for share in shares), low, high)
+    nothing = (float("nan"),) * len(counts)
+    always = Marks(f"always {result.guess}", (*nothing, 100 * result.guess_accuracy), hollow=True)
+    names = (*(f"{name} ({counts[name]})" for name in result.recalls), "all")
+    title = "How many of each class are right"
+    return Dots(title, "%, 95 % intervals", names, (ours, always), centre=None, totals=1, signed=False)
 
 
 def _confusion(result: Evaluation) -> tuple[Sheet, ...]:
