@@ -229,6 +229,7 @@ def test_options_of_the_file_reach_the_reader(files, capsys):
         ("diagnose short.csv", "short.csv: sequences of length 1 have no spectrum"),
         ("diagnose one-class.csv", "the one class a alone"),
         ("diagnose single.csv", "holds 1 sample"),
+        ("predict train.csv model --out o.csv", "train.csv is a file; the folder of the model comes first"),
         ("diagnose", "needs FILE"),
         ("diagnose train.csv --sampling-rate fast", "fast"),
         ("fit train.csv --test none.csv", "there is no file none.csv"),
