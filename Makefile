@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow lint format bench compare figures clean
+.PHONY: demo test test-slow lint format bench docs compare figures clean
 
 demo: $(READY)  ## the main job on built-in data: numbers in the terminal and one picture
 	$(BIN)/foretune demo
@@ -29,6 +29,10 @@ bench: $(READY)  ## every speed and memory ratio that the documentation states
 compare: .venv-compare/.ready  ## SSMClassifier beside MiniRocket on the data in FORETUNE_DATA, and aeon's checks
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-compare/bin/python -m bench.compare
 	.venv-compare/bin/python -m pytest -W default bench/aeon_checks.py
+
+docs: $(READY)  ## the API reference from the docstrings, and what the commands in docs/ print
+	$(BIN)/python -m bench.reference
+	$(BIN)/python -m bench.pages
 
 figures: $(READY)  ## the paper's figures of the theory, from the data in FORETUNE_DATA
 	$(BIN)/foretune figures --all --out out/figures

@@ -9,7 +9,7 @@ from foretune import cli, demo
 
 
 def test_importing_pulls_in_nothing_optional():
-    optional = ("sklearn", "matplotlib", "ray", "aeon", "rich", "jinja2", "playwright")
+    optional = ("sklearn", "matplotlib", "ray", "aeon", "rich", "jinja2", "playwright", "scipy.linalg")
     code = f"import sys, foretune, foretune.report; print([m for m in {optional} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

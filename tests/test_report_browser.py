@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from foretune.report import Chart, Dots, Line, Marks, Matrix, Report, Section, Sheet, Trace
+from foretune.report import Chart, Dots, Line, Marks, Matrix, Report, Section, Sheet, Trace, notebook
 from foretune.report.html import save
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -193,3 +193,13 @@ def test_everything_is_read_without_script(browser, path):
     assert "93.3 ± 1.2" in page.locator("main").inner_text()
     assert page.locator("svg.plot:visible").count() == 4
     page.close()
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_a_notebook_shows_one_legend(visit, tmp_path, width):
+    crowded = tuple(Line(name, X, X, dashed=name == "c") for name in "abcde")  # too close to be named at their ends
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8><body>{notebook(Chart('', 'x', 'y', crowded))}")
+    page = visit(file, viewport={"width": width, "height": 600})
+    assert page.locator(".legend:visible").count() == 1
+    assert page.locator(".picture svg[viewBox]:visible").count() == 1

@@ -206,6 +206,15 @@ def test_ragged_rows_are_padded_on_demand(tmp_path):
 TEN = range(10)
 
 
+def test_thousandths_with_decimal_commas_are_read_when_told(tmp_path):
+    text = "class;t0;t1\na;1,500;16,679\nb;2,250;17,125\n"
+    data = read(put(tmp_path, text), decimal_comma=True)
+    np.testing.assert_array_equal(data.X, [[1.5, 16.679], [2.25, 17.125]])
+    np.save(tmp_path / "X.npy", np.ones((2, 3)))
+    with pytest.raises(ft.InputError, match="decimal_comma means nothing"):
+        read(tmp_path / "X.npy", decimal_comma=True)
+
+
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
@@ -233,7 +242,9 @@ TEN = range(10)
             {},
             "'3.5' is no number; write numbers with decimal points, without quotes, in the whole",
         ),
-        ("1;1,500;2\n2;2,500;3\n", {}, "1,500 may mean 1.500 or 1500; write decimal points"),
+        ("a;1,500;2\nb;2,500;3\n", {"delimiter": ",", "decimal_comma": True}, "decimal mark and as delimiter"),
+        ("a,1,2\nb,x,4\nb,3,4\n", {}, r"'x' is no number; if this is the label, name its column \(--label\)"),
+        ("1;1,500;2\n2;2,500;3\n", {}, "1,500 may mean 1.500 or 1500; if it is the former, pass --decimal-comma"),
         ('a,"0,5",2\nb,"1,5",3\n', {}, "'0,5' is no number; write numbers with decimal points, without quotes"),
         ("a,1,2\nb,3,4\n", {"delimiter": "<>"}, "the delimiter is '<>'; pass one character"),
         ("a,1,2\nb,3\n", {}, "line 2: 1 value where most rows have 2; pad"),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
 from rich.console import Console
 
 from . import __version__
@@ -18,11 +18,20 @@ __all__ = ["app", "main"]
 app = App(
     name="foretune",
     version=__version__,
-    help="Tune a state-space model's prior to the task before training it.",
+    help="""Tune a state-space model's prior to the task before training it.
+
+    Example: foretune diagnose train.csv --sampling-rate 100 --out report.html
+    """,
 )
+YOURS, PAPER = Group("Your own data", sort_key=1), Group("The paper", sort_key=2)
 for command in (diagnose, fit, predict):
-    app.command(command)
-app.command("foretune.study.commands:app", name="study", help="Run many trainings as one resumable study; report them.")
+    app.command(command, group=YOURS)
+app.command(
+    "foretune.study.commands:app",
+    name="study",
+    group=PAPER,
+    help="Run many trainings as one resumable study; report them.",
+)
 
 
 @app.command
@@ -41,7 +50,7 @@ def demo(*, out: Path = Path("out")) -> None:
     run(out, Console())
 
 
-data = App(name="data", help="The data sets of the paper: what is at hand, and fetching the others.")
+data = App(name="data", group=PAPER, help="The data sets of the paper: what is at hand, and fetching the others.")
 app.command(data)
 
 
@@ -62,7 +71,7 @@ def list_data(*, root: Path | None = None) -> None:
 
 
 @data.command(name="fetch")
-def fetch_data(*names: str, root: Path | None = None, again: bool = False) -> None:
+def fetch_data(*names: str, root: Path | None = None, again: Annotated[bool, Parameter(negative="")] = False) -> None:
     """Fetch the files of data sets from their official sources.
 
     Example: foretune data fetch mnist ecg5000
@@ -81,7 +90,7 @@ def fetch_data(*names: str, root: Path | None = None, again: bool = False) -> No
     fetch_all(names, root, again, Console())
 
 
-@app.command
+@app.command(group=PAPER)
 def figures(*names: str, all: Annotated[bool, Parameter(negative="")] = False, out: Path = Path("out/figures")) -> None:
     """Make the paper's figures of the theory from real data: PNG, PDF and their numbers as CSV.
 
@@ -108,12 +117,19 @@ def figures(*names: str, all: Annotated[bool, Parameter(negative="")] = False, o
             console.print(f"{name:30}{plan.title}", highlight=False, soft_wrap=True)
 
 
+def _mistyped(error: CycloptsError) -> str:
+    command = " ".join(["foretune", *(error.command_chain or ())])
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        return f"`{command}` needs {error.argument.name}. See `{command} --help`."
+    return f"{' '.join(str(error).split())} See `{command} --help`."
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a mistake in the input is one line on stderr and exit code 2."""
     try:
         app(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        print(f"foretune: {' '.join(str(error).split())} See `foretune --help`.", file=sys.stderr)
+        print(f"foretune: {_mistyped(error)}", file=sys.stderr)
         raise SystemExit(2) from error
     except ForetuneError as error:
         print(f"foretune: {error}", file=sys.stderr)

@@ -60,6 +60,9 @@ class Split:
     def __len__(self) -> int:
         return len(self.y)
 
+    def __repr__(self) -> str:
+        return f"<Split: X {'×'.join(map(str, self.X.shape))} {self.X.dtype}, y of {len(np.unique(self.y))} classes>"
+
     def take(self, indices: np.ndarray) -> Split:
         """The samples with these numbers, in this order."""
         X = self.X.take(indices) if isinstance(self.X, Rows) else self.X[indices]
@@ -79,6 +82,14 @@ class Dataset:
     channels: int
     provenance: str
     vocabulary: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        parts = {"training": self.train, "validation": self.validation, "test": self.test}
+        counts = ", ".join(f"{len(split):,} {name}" for name, split in parts.items() if split is not None)
+        channels = f" in {self.channels} channels" if self.channels > 1 else ""
+        return (
+            f"<Dataset {self.name}: {counts} sequences of {self.length:,} steps{channels}, {len(self.classes)} classes>"
+        )
 
     def subset(self, ratio: float, seed: int, stratified: bool = False) -> Dataset:
         """The same set with a part of its training split; validation and test stay as they are."""

@@ -81,6 +81,9 @@ class Diagnosis:
 
         return summary(self)
 
+    def __repr__(self) -> str:
+        return f"<Diagnosis of {self.samples} samples in {len(self.classes)} classes: {self.verdict}; print() says why>"
+
     def report(self) -> Report:
         """The whole diagnosis as the content of a report."""
         from .pages import report

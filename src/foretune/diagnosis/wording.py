@@ -33,8 +33,8 @@ def sentence(found: Diagnosis) -> str:
     """The verdict in one sentence."""
     if found.verdict == HELP:
         return (
-            "Help expected: the labels shape the spectrum, and with this many samples the default still misses "
-            f"{percent(found.evidence.default_error)} of the task."
+            "Help expected: the labels shape the spectrum, and with this many samples the default "
+            f"{_missed(found.evidence.default_error)}."
         )
     if found.verdict == FEW:
         return f"Too few samples to tell: {_lack(found)}."
@@ -44,6 +44,10 @@ def sentence(found: Diagnosis) -> str:
         "No benefit expected: with this many samples the default misses only "
         f"{percent(found.evidence.default_error)} of the task, which leaves little to gain."
     )
+
+
+def _missed(error: float) -> str:
+    return "does no better than guessing" if error >= 1 else f"still misses {percent(error)} of the task"
 
 
 def _lack(found: Diagnosis) -> str:

@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import torch
 from torch import Tensor
 
@@ -43,18 +42,20 @@ def _continuous(dt: Tensor, W: Tensor, W_in: Tensor) -> RealSSM:
 
 def _logarithm(W: Tensor, W_in: Tensor) -> tuple[Tensor, Tensor] | None:
     """`(ΔA, ΔB)` of the block matrix whose exponential `[[W, W_in], [0, 1]]` is; None if there is no real one."""
+    from scipy import linalg  # importing it takes longer than importing all of foretune
+
     n = len(W_in)
     block = np.eye(n + 1)
     block[:n, :n], block[:n, n] = W.cpu().numpy(), W_in.cpu().numpy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it may be inaccurate or not exist, which is measured here
         try:
-            logarithm = scipy.linalg.logm(block)
+            logarithm = linalg.logm(block)
         except ValueError:  # so far from having one that it overflowed on the way
             return None
     if not np.isfinite(logarithm).all():
         return None
-    if not np.abs(scipy.linalg.expm(logarithm.real) - block).max() <= REAL * np.abs(block).max():
+    if not np.abs(linalg.expm(logarithm.real) - block).max() <= REAL * np.abs(block).max():
         return None
     real = torch.as_tensor(np.ascontiguousarray(logarithm.real), dtype=W.dtype, device=W.device)
     return real[:n, :n], real[:n, n]

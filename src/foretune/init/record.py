@@ -114,3 +114,6 @@ class Initialization:
             f"{self.variant}{where}: {len(self.frequencies)} task frequencies, "
             f"L_spec {self.loss_before:.4f} -> {self.loss_after:.4f} in {self.seconds:.2f} s"
         )
+
+    def __repr__(self) -> str:
+        return f"<Initialization: {self}>"

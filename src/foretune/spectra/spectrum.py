@@ -91,6 +91,12 @@ class Spectrum:
             raise InputError("the spectrum is 0 at every frequency, so it has no peaks")
         return self.frequencies[chosen], self.power[chosen] / self.power.max()
 
+    def __repr__(self) -> str:
+        many = f"{'×'.join(map(str, self.power.shape[:-1]))} spectra" if self.power.ndim > 1 else "power"
+        top = self.power.reshape(-1, bins(self.length)).max(axis=0)
+        peak = f", highest at {self.frequencies[top.argmax()]:.4g} cycles per step" if top.any() else ", all 0"
+        return f"<Spectrum: {many} at {len(top)} frequencies of sequences of {self.length} steps{peak}>"
+
     def _repr_html_(self) -> str:
         from ..report import Chart, Line, notebook
 

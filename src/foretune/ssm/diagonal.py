@@ -56,8 +56,13 @@ class DiagonalSSM:
         if not (self.dt > 0).all():
             raise InputError(f"dt holds {self.dt.min().item()}; time steps must be above 0")
 
+    def __repr__(self) -> str:
+        heads = f"{self.heads} head{'s' * (self.heads > 1)}"
+        return f"<DiagonalSSM: {heads} of {self.state} states, {self.rule}, {self.dt.dtype} on {self.dt.device}>"
+
     @property
     def heads(self) -> int:
+        """H."""
         return self.C.shape[0]
 
     @property

@@ -52,12 +52,17 @@ class RealSSM:
         if not self.dt > 0:
             raise InputError(f"dt is {self.dt.item()}; a time step must be above 0")
 
+    def __repr__(self) -> str:
+        return f"<RealSSM: {self.state} states, {self.rule}, {self.dt.dtype} on {self.dt.device}>"
+
     @property
     def heads(self) -> int:
+        """H, which is 1."""
         return 1
 
     @property
     def state(self) -> int:
+        """N."""
         return len(self.B)
 
     def discretized(self) -> tuple[Tensor, Tensor, Tensor]:

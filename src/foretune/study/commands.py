@@ -24,6 +24,7 @@ app = App(name="study", help="Run many trainings as one resumable study, and rep
 @app.command
 def run(
     plan: str,
+    /,
     *,
     out: Path | None = None,
     workers: int | None = None,
@@ -40,7 +41,7 @@ def run(
     Parameters
     ----------
     plan
-        A built-in plan (one-layer) or a TOML file.
+        A built-in plan, such as one-layer or deep, or a TOML file.
     out
         Folder for the results; `studies/<name of the plan>` if not given.
     workers
@@ -85,7 +86,7 @@ def run(
 
 
 @app.command
-def status(plan: str, *, out: Path | None = None, only: str = "") -> int:
+def status(plan: str, /, *, out: Path | None = None, only: str = "") -> int:
     """Say how many runs of a plan are done, failed and missing.
 
     Example: foretune study status one-layer
@@ -93,7 +94,7 @@ def status(plan: str, *, out: Path | None = None, only: str = "") -> int:
     Parameters
     ----------
     plan
-        A built-in plan (one-layer) or a TOML file.
+        A built-in plan, such as one-layer or deep, or a TOML file.
     out
         Folder of the results; `studies/<name of the plan>` if not given.
     only
@@ -111,7 +112,9 @@ def status(plan: str, *, out: Path | None = None, only: str = "") -> int:
 
 
 @app.command
-def report(plan: str | None = None, *, csv: Path | None = None, out: Path | None = None, to: Path | None = None) -> int:
+def report(
+    plan: str | None = None, /, *, csv: Path | None = None, out: Path | None = None, to: Path | None = None
+) -> int:
     """Write the tables and pictures of a study as a page and as Markdown, beside the paper's where it has them.
 
     Example: foretune study report one-layer
@@ -119,7 +122,7 @@ def report(plan: str | None = None, *, csv: Path | None = None, out: Path | None
     Parameters
     ----------
     plan
-        A built-in plan (one-layer) or a TOML file; may be left out with --csv.
+        A built-in plan, such as one-layer or deep, or a TOML file; may be left out with --csv.
     csv
         Report this exported CSV file in place of the folder of results.
     out
@@ -144,7 +147,7 @@ def report(plan: str | None = None, *, csv: Path | None = None, out: Path | None
 
 
 @app.command
-def export(plan: str, *, csv: Path, out: Path | None = None) -> int:
+def export(plan: str, /, *, csv: Path, out: Path | None = None) -> int:
     """Write one line for each finished run as CSV, and where it comes from as JSON beside it.
 
     Example: foretune study export one-layer --csv results/one-layer.csv
@@ -152,7 +155,7 @@ def export(plan: str, *, csv: Path, out: Path | None = None) -> int:
     Parameters
     ----------
     plan
-        A built-in plan (one-layer) or a TOML file.
+        A built-in plan, such as one-layer or deep, or a TOML file.
     csv
         File to write.
     out

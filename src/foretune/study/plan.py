@@ -131,6 +131,9 @@ class Plan:
             runs.setdefault(run.key, run)
         return cls(name, task, tuple(runs.values()), version, table.get("report", {}), folder)
 
+    def __repr__(self) -> str:
+        return f"<Plan {self.name}: {len(self.runs)} runs of {self.task} over {', '.join(self.axes) or 'nothing'}>"
+
     @cached_property
     def hash(self) -> str:
         """sha256 over the keys of its runs, in order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,6 +35,8 @@ class FileOptions:
     "What separates the cells, for instance ';' or tab. Told from the file unless given."
     header: bool | None = None
     "Whether the first line names the columns. Told from the file unless given."
+    decimal_comma: Annotated[bool, Parameter(negative="")] = False
+    "Numbers have decimal commas; needed only where 1,500 could as well be 1500."
     pad: Annotated[bool, Parameter(negative="")] = False
     "Fill rows that end early with zeros."
 
@@ -45,6 +47,7 @@ class FileOptions:
             label=self.label,
             delimiter=self.delimiter,
             header=self.header,
+            decimal_comma=self.decimal_comma,
             pad=self.pad,
             labels=self.labels if part == "train" else None,
             labelled=labelled,
@@ -56,7 +59,7 @@ TOLD = FileOptions()
 
 
 def diagnose(
-    file: Path, *, options: FileOptions = TOLD, sampling_rate: float | None = None, out: Path | None = None
+    file: Path, /, *, options: FileOptions = TOLD, sampling_rate: float | None = None, out: Path | None = None
 ) -> None:
     """Say before any training whether tuning to the task is expected to help, and why.
 
@@ -86,6 +89,7 @@ def diagnose(
 
 def fit(
     file: Path,
+    /,
     *,
     test: Path | None = None,
     options: FileOptions = TOLD,
@@ -159,6 +163,7 @@ def fit(
 def predict(
     model: Path,
     file: Path,
+    /,
     *,
     out: Path,
     options: FileOptions = TOLD,
@@ -182,6 +187,8 @@ def predict(
     from ..classify import SSMClassifier
 
     _check_targets(out)
+    if model.is_file():
+        raise InputError(f"{model} is a file; the folder of the model comes first, then the file to classify")
     loaded = SSMClassifier.load(model)
     data = options.read(file, part="test" if options.labels is None else "train", labelled=not no_label)
     _say(data)
@@ -206,7 +213,7 @@ def _training_and_test(
     if test is None:
         fold_count(train)
         return train, None
-    apart = FileOptions(options.label, test_labels, options.delimiter, options.header, options.pad)
+    apart = replace(options, labels=test_labels)
     held_out = apart.read(test, "test") if test_labels is None else apart.read(test)
     if test.exists() and test.samefile(file) and held_out.notes == train.notes:
         raise InputError(f"--test {test} is the training file itself; name another, or leave --test out")

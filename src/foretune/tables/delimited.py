@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, InputError
 from .columns import Layout, column_name, label_last, layout_of, refuse_unlikely, value_columns
 from .labelled import Raw, refuse_ragged
 from .text import MISSING, NUMBER, Dialect, dialect_of, lines_of, readable, sniff, split
@@ -27,13 +27,14 @@ def read_delimited(
     header: bool | None,
     pad: bool,
     labelled: bool,
+    decimal_comma: bool = False,
 ) -> Raw:
     """A whole file."""
     content, notes = readable(content, source)
     try:
-        dialect = dialect_of(content, delimiter, header, label)
-    except DataError as error:
-        raise DataError(f"{source}: {error}") from error
+        dialect = dialect_of(content, delimiter, header, label, decimal_comma)
+    except (DataError, InputError) as error:
+        raise type(error)(f"{source}: {error}") from error
     raw = read_rows(content, source, dialect, label, pad, labelled)
     form = f"{dialect.name} between the cells{', decimal commas' if dialect.decimal_comma else ''}"
     return replace(raw, notes=(f"{form}, {_words(dialect)}", *notes, *raw.notes))
@@ -190,6 +191,8 @@ def _short(text: bytes, dialect: Dialect) -> str:
 
 
 def _remedy(text: bytes, dialect: Dialect) -> str:
+    if not any(byte in b"0123456789" for byte in text):
+        return "; if this is the label, name its column (--label); otherwise correct it, or leave the column out"
     if QUOTED in text or (dialect.delimiter != b"," and (dialect.decimal_comma or b"," in text)):
         return "; write numbers with decimal points, without quotes, in the whole file"
     if any(mark in text for mark in (b";", b"\t", b"|", b",")):

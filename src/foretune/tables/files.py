@@ -23,10 +23,10 @@ __all__ = ["read"]
 HEAD = 65536  # bytes in which the first line of a header is looked for, behind its comments
 UNUSED: dict[str, tuple[str, ...]] = {
     "a text table": (),
-    "a .ts file": ("label", "delimiter", "header"),
-    "an .arff file": ("delimiter", "header"),
-    "an .npz file": ("delimiter", "header"),
-    "an .npy file": ("label", "delimiter", "header"),
+    "a .ts file": ("label", "delimiter", "header", "decimal_comma"),
+    "an .arff file": ("delimiter", "header", "decimal_comma"),
+    "an .npz file": ("delimiter", "header", "decimal_comma"),
+    "an .npy file": ("label", "delimiter", "header", "decimal_comma"),
 }
 
 
@@ -36,6 +36,7 @@ def read(
     label: int | str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    decimal_comma: bool = False,
     pad: bool = False,
     labels: Path | str | None = None,
     labelled: bool = True,
@@ -44,7 +45,8 @@ def read(
     """Labelled sequences from a CSV, TSV, `.ts`, `.arff`, `.npz` or `.npy` file, plain or gzipped.
 
     `label` is the name of the label's column or its number, counted from 0 or, when negative, from the end; the first column
-    by default. `delimiter` and `header` are told from the file unless given. `pad=True` fills rows that end early with
+    by default. `delimiter`, `header` and the decimal mark are told from the file; `decimal_comma=True` says so where
+    1,500 could as well be 1500. `pad=True` fills rows that end early with
     zeros. `labels` is a second file with the labels alone; `labelled=False` reads sequences without labels. `part` is the
     half to take of an `.npz` that holds both. Raises DataError or InputError, which name the file, the line and the remedy.
     """
@@ -53,12 +55,12 @@ def read(
         raise InputError(f"part is {part!r}; pass 'train' or 'test'")
     content = read_bytes(path)
     kind, inside = _kind(content, path), labelled and labels is None
-    given = {"label": label, "delimiter": delimiter, "header": header}
+    given = {"label": label, "delimiter": delimiter, "header": header, "decimal_comma": decimal_comma or None}
     for name in UNUSED[kind]:
         if given[name] is not None:
             raise InputError(f"{source} is {kind}, where {name} means nothing; leave out {name} ({given[name]!r})")
     if kind == "a text table":
-        raw = read_delimited(content, source, label, delimiter, header, pad, inside)
+        raw = read_delimited(content, source, label, delimiter, header, pad, inside, decimal_comma)
     elif kind == "a .ts file":
         raw = read_ts(content, source, inside)
     elif kind == "an .arff file":

@@ -44,6 +44,9 @@ class Labelled:
         channels = f" and {C[0]} channels" if C else ""
         return f"{self.source}: {_count(P, 'sample')} of {steps}{channels}{self._classes()}"
 
+    def __repr__(self) -> str:
+        return f"<Labelled: {self}>"
+
     def _classes(self) -> str:
         if not len(self.y):
             return ""

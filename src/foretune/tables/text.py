@@ -98,12 +98,16 @@ def split(line: bytes, delimiter: bytes | None) -> list[bytes]:
         return line.replace(b'"', b"").split(delimiter)
 
 
-def dialect_of(content: bytes, delimiter: str | None, header: bool | None, label: int | str | None) -> Dialect:
+def dialect_of(
+    content: bytes, delimiter: str | None, header: bool | None, label: int | str | None, decimal_comma: bool = False
+) -> Dialect:
     """The dialect of a text; what is given is taken, the rest is told from its first lines."""
     sample = [line for _, (_, line) in zip(range(SAMPLE), lines_of(content), strict=False)]
-    mark = _delimiter(delimiter) if delimiter is not None else sniff(sample)
+    mark = _delimiter(delimiter) if delimiter is not None else sniff(sample, decimal_comma)
+    if decimal_comma and mark == b",":
+        raise InputError("the comma is given as decimal mark and as delimiter; it can only be one of them")
     rows = [_cells(line, mark) for line in sample]
-    comma = mark != b"," and _decimal_comma(rows)
+    comma = decimal_comma or (mark != b"," and _decimal_comma(rows))
     if header is None:
         header = bool(rows) and _is_header(rows, label)
     names = None
@@ -113,8 +117,8 @@ def dialect_of(content: bytes, delimiter: str | None, header: bool | None, label
     return Dialect(mark, comma, names)
 
 
-def sniff(sample: Sequence[bytes]) -> bytes | None:
-    """The delimiter that leaves most numbers and least text; the first of these at a tie."""
+def sniff(sample: Sequence[bytes], decimal_comma: bool = False) -> bytes | None:
+    """The delimiter that leaves most numbers and least text; the first of these at a tie. No comma if it is taken."""
 
     def score(mark: bytes | None) -> tuple[bool, int]:
         rows = [_cells(line, mark) for line in sample]
@@ -122,7 +126,7 @@ def sniff(sample: Sequence[bytes]) -> bytes | None:
         numbers = sum(_is_number(cell) or (mark != b"," and bool(DECIMAL_COMMA.fullmatch(cell))) for cell in cells)
         return max(map(len, rows), default=0) > 1, 2 * numbers - len(cells)
 
-    return max(DELIMITERS, key=score)
+    return max((mark for mark in DELIMITERS if not (decimal_comma and mark == b",")), key=score)
 
 
 def _delimiter(text: str) -> bytes | None:
@@ -151,7 +155,10 @@ def _decimal_comma(rows: list[list[bytes]]) -> bool:
     found = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
     if found and all(THOUSANDS.fullmatch(cell) for cell in found):
         text = found[0].decode()
-        raise DataError(f"{text} may mean {text.replace(',', '.')} or {text.replace(',', '')}; write decimal points")
+        raise DataError(
+            f"{text} may mean {text.replace(',', '.', 1)} or {text.replace(',', '')}; if it is the former, pass "
+            "--decimal-comma (decimal_comma=True), else remove the commas"
+        )
     return bool(found)
 
 
