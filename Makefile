@@ -5,7 +5,7 @@ READY := .venv/.ready
 
 .PHONY: demo test test-slow lint format bench docs compare figures clean
 
-demo: $(READY)  ## the main job on built-in data: numbers in the terminal and one picture
+demo: $(READY)  ## two built-in tasks, diagnosed and trained: a table, and a page that shows what helped
 	$(BIN)/foretune demo
 
 test: $(READY)  ## every quick test

@@ -36,14 +36,16 @@ app.command(
 
 @app.command
 def demo(*, out: Path = Path("out")) -> None:
-    """Measure a built-in task, tune a layer to it and train both: numbers and one picture.
+    """Diagnose two built-in tasks, train default, tuned and control models on few labels, and show what helped.
+
+    It takes about a minute, and ends with the path of its page. Stopped and started again, it goes on.
 
     Example: foretune demo --out out
 
     Parameters
     ----------
     out
-        Folder for the picture.
+        Folder for the page and the runs.
     """
     from .demo import run
 

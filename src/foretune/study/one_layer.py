@@ -18,7 +18,7 @@ from ..nn import ContractiveSSM, LinearSSM, StandardRNN, unit_state_
 from ..nn.optim import parameter_groups
 from ..spectra import task_spectrum
 
-__all__ = ["ARMS", "build", "cost", "optimizer_groups", "run", "train"]
+__all__ = ["ARMS", "build", "cost", "learn", "optimizer_groups", "run", "train"]
 
 ARMS = ("rnn", "default", "tdi", "default+gain", "tdi+gain")
 HOLDOUT_SEED = 7
@@ -31,6 +31,11 @@ def run(settings: Mapping[str, Any], progress: Progress | None = None) -> dict[s
     """Train one arm on one subset of one data set; test accuracy and loss after each epoch."""
     wanted = {"ratio": settings["ratio"], "seed": settings["seed"]}
     data = held_out(settings) if "holdout" in settings else datasets.load(settings["dataset"], **wanted)
+    return learn(data, settings, progress)
+
+
+def learn(data: datasets.Dataset, settings: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """Train one arm on the training split as it is, and evaluate it on the test split."""
     X, y = torch.as_tensor(data.train.X), torch.as_tensor(data.train.y)
     test = torch.as_tensor(data.test.X), torch.as_tensor(data.test.y)
     torch.manual_seed(settings["seed"])

@@ -1,0 +1,134 @@
+"""What the demo knows beside its runs: the diagnoses, how each arm starts, and the gains with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..diagnosis import Diagnosis, diagnose
+from ..init import model_spectrum, spectral_loss
+from ..nn import LinearSSM
+from ..spectra import Spectrum
+from ..study import Plan, one_layer
+from ..study.rows import Row, Table
+from ..study.statistics import Interval, bootstrap, paired
+from . import tasks
+
+__all__ = ["HELPED", "Claim", "Gain", "Start", "claims", "diagnosed", "gains", "labels", "starts", "word"]
+
+HELPED = 1.0  # points of a mean gain that count as help, as in the calibration of the verdict
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A pair of arms, what sets them apart, and the same as the subject of a sentence."""
+
+    arm: str
+    baseline: str
+    what: str
+    subject: str
+
+    def __str__(self) -> str:
+        return f"{self.arm} over {self.baseline}"
+
+
+CLAIMS = (
+    Claim("tdi+gain", "default+gain", "Tuning the controlled model", "tuning the controlled model to the task"),
+    Claim("default+gain", "default", "The control alone", "the control (a unit-variance, stable state)"),
+    Claim("tdi", "default", "Tuning as published", "tuning as published"),
+)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Differences of matched runs of one task: their mean and its interval, in points, and how many there are."""
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model before training: how much its state varies over the samples, and what it listens to."""
+
+    deviation: float
+    spectrum: Spectrum
+    loss: float  # L_spec
+
+
+def claims(rows: Iterable[Row]) -> list[Claim]:
+    """The pairs of which both arms have finished runs."""
+    there = {row.arm for row in rows if row.status == "done"}
+    return [claim for claim in CLAIMS if {claim.arm, claim.baseline} <= there]
+
+
+def labels(ratio: float) -> int:
+    """How many labelled sequences a fraction stands for."""
+    return max(1, round(ratio * tasks.TRAIN))
+
+
+def gains(rows: Iterable[Row], claim: Claim) -> dict[str, Gain]:
+    """For each task, over all its matched runs (same labels, same seed): percentile bootstrap of the mean."""
+    rows, found = list(rows), {}
+    for task in dict.fromkeys(row.dataset for row in rows):
+        deltas = []
+        for seed in dict.fromkeys(row.seed for row in rows):
+            matched = (row for row in rows if (row.dataset, row.seed) == (task, seed))
+            deltas += [100 * delta for delta in paired(matched, claim.arm, claim.baseline, "final_acc").values()]
+        if deltas:
+            known: Interval = bootstrap(deltas)
+            found[task] = Gain(known.mean, known.low, known.high, len(deltas))
+    return found
+
+
+def word(gain: Gain) -> str:
+    """What the interval says."""
+    if gain.low > 0:
+        return "helped"
+    return "hurt" if gain.high < 0 else "made no clear difference"
+
+
+def diagnosed(task: str, ratio: float, seed: int) -> Diagnosis:
+    """The diagnosis of the very sequences that the runs of this fraction and seed learn from."""
+    train = tasks.load(task).subset(ratio, seed).train
+    return diagnose(train.X, train.y, sampling_rate=tasks.TASKS[task].sampling_rate)
+
+
+def starts(plan: Plan, found: Mapping[tuple[str, float], Diagnosis], seed: int) -> dict[tuple[str, str], Start]:
+    """Every arm of each task before training, on the middle one of its fractions."""
+    measured = {}
+    for run in plan.runs:
+        settings = run.settings
+        task, ratio = settings["dataset"], middle(found, settings["dataset"])
+        if (settings["ratio"], settings["seed"]) == (ratio, seed):
+            measured[task, settings["arm"]] = _start(settings, found[task, ratio].spectrum)
+    return measured
+
+
+def middle(found: Mapping[tuple[str, float], Diagnosis], task: str) -> float:
+    """The fraction that stands for a task in pictures."""
+    ratios = sorted(ratio for name, ratio in found if name == task)
+    return ratios[len(ratios) // 2]
+
+
+def _start(settings: Mapping[str, Any], task: Spectrum) -> Start:
+    data = tasks.load(settings["dataset"]).subset(settings["ratio"], settings["seed"])
+    X, y = torch.as_tensor(data.train.X), torch.as_tensor(data.train.y)
+    torch.manual_seed(settings["seed"])
+    model, _ = one_layer.build(settings, X, y, len(data.classes))
+    assert isinstance(model, LinearSSM)
+    with torch.no_grad():
+        deviation = math.sqrt(float(model.final_state(X).var(0).mean()))
+        spectrum = model_spectrum(model, X.shape[1])
+    return Start(deviation, spectrum, float(spectral_loss(spectrum, task)))
+
+
+def happened(table: Table, task: str, ratio: float) -> Gain | None:
+    """What tuning the controlled model came to at one fraction; the interval is over its seeds."""
+    return gains([row for row in table.rows if row.ratio == ratio], CLAIMS[0]).get(task)
