@@ -12,7 +12,7 @@ import pytest
 import foretune as ft
 from foretune import cli
 from foretune.report import Report
-from foretune.tables import Labelled
+from foretune.tables import Labelled, commands
 from foretune.tables.evaluation import Evaluation, cross_validate, fit_report, wilson
 
 LENGTH = 24
@@ -324,3 +324,15 @@ def test_the_real_pages_are_written(files, capsys):
         assert "report: page.html" in run(f"{command} --out page.html", capsys)
         assert (files / "page.html").stat().st_size > 2000
         (files / "page.html").unlink()
+
+
+@pytest.mark.parametrize(
+    ("head", "chosen", "asked", "said"),
+    [
+        ("train", "both", "auto", "started at the task's frequencies, as the training samples speak for"),
+        ("train", "default", "default", "started at the default"),
+        ("kernel", "both", "auto", "filters at log-spaced and at the task's frequencies, as the training samples"),
+    ],
+)
+def test_what_is_said_of_the_placement(head, chosen, asked, said):
+    assert commands._placement(head, chosen, asked).startswith(said)

@@ -146,7 +146,7 @@ def fit(
     else:
         with _waiting("cross-validating") as tell:
             result = cross_validate(make, train, seed, tell)
-    facts = [f"head {head}, {_placement(model.evidence_.chosen, init)}"]
+    facts = [f"head {head}, {_placement(head, model.evidence_.chosen, init)}"]
     facts.append(f"fit {seconds:.2f} s, predict {result.seconds:.2f} s")
     print(*facts[:1], *result.lines(), *facts[1:], sep="\n")
     if predictions is not None:
@@ -220,12 +220,17 @@ def _training_and_test(
     return match_test(train, held_out)
 
 
-def _placement(chosen: str, asked: str) -> str:
-    where = {
-        "default": "filters at log-spaced frequencies",
-        "task": "filters at the task's frequencies",
-        "both": "filters at log-spaced and at the task's frequencies",
-    }[chosen]
+def _placement(head: str, chosen: str, asked: str) -> str:
+    started = "at the default" if chosen == "default" else "at the task's frequencies"  # a model has no halves
+    where = (
+        f"started {started}"
+        if head == "train"
+        else {
+            "default": "filters at log-spaced frequencies",
+            "task": "filters at the task's frequencies",
+            "both": "filters at log-spaced and at the task's frequencies",
+        }[chosen]
+    )
     return where + (", as the training samples speak for" if asked == "auto" else "")
 
 

@@ -192,7 +192,7 @@ def _short(text: bytes, dialect: Dialect) -> str:
 
 def _remedy(text: bytes, dialect: Dialect) -> str:
     if not any(byte in b"0123456789" for byte in text):
-        return "; if this is the label, name its column (--label); otherwise correct it, or leave the column out"
+        return "; if this is the label, name its column (--label), without --no-label; else correct it, or remove the column"
     if QUOTED in text or (dialect.delimiter != b"," and (dialect.decimal_comma or b"," in text)):
         return "; write numbers with decimal points, without quotes, in the whole file"
     if any(mark in text for mark in (b";", b"\t", b"|", b",")):
