@@ -10,7 +10,7 @@ import numpy as np
 
 from ..diagnosis import Diagnosis
 from ..diagnosis.pages import spectra
-from ..diagnosis.verdict import HELP, NONE
+from ..diagnosis.verdict import HELP, NONE, THRESHOLD
 from ..diagnosis.wording import percent
 from ..report import Chart, Dots, Line, Marks, Matrix, Report, Section, Sheet, Trace
 from ..study.paper import Published
@@ -44,7 +44,7 @@ def compose(table: Table, found: Diagnoses, before: Starts) -> Report:
         answer=answer(table),
         runs=run_sheet(table),
         facts=(*told, *((name, fact) for name, fact in facts(table) if name != "statistics")),
-        palette=("default+gain", "tdi+gain", "task", "default", "tdi"),
+        palette=("default+gain", "tdi+gain", "task", "default", "tdi", "permuted labels"),
     )
 
 
@@ -161,7 +161,7 @@ def _verdicts(table: Table, found: Diagnoses) -> Section:
     """What was said beforehand beside what came, also where it was wrong."""
     lines: list[tuple[str, ...]] = []
     traces: list[tuple[Trace | None, ...]] = []
-    right = given = 0
+    right = given = unsure = 0
     for (task, ratio), diagnosis in found.items():
         gain = happened(table, task, ratio)
         said = {HELP: True, NONE: False}.get(diagnosis.verdict)
@@ -171,6 +171,7 @@ def _verdicts(table: Table, found: Diagnoses) -> Section:
             correct = said == (gain.mean > HELPED)
             right, given, was = right + correct, given + 1, "right" if correct else "wrong"
         rests = trace("final_acc", datasets=[task], ratios=[ratio], arms=(CLAIMS[0].arm, CLAIMS[0].baseline))
+        unsure += gain is not None and word(gain) == "unclear"
         shown = "–" if gain is None else interval(gain)
         lines.append(
             (task, str(labels(ratio)), diagnosis.verdict, percent(diagnosis.evidence.default_error), shown, was)
@@ -179,13 +180,15 @@ def _verdicts(table: Table, found: Diagnoses) -> Section:
     header = ("task", "labels", "verdict before training", "default misses", f"{CLAIMS[0]} (points)", "the verdict was")
     words = (
         f"{right} of {given} verdicts were right. They are about {CLAIMS[0]}; a mean gain of more than {HELPED:g} point over "
-        "the seeds counts as help, as in their calibration. Each diagnosis saw the labels of the first seed, and no training."
+        f"the seeds counts as help, as in their calibration. {unsure} of the {len(lines)} bootstrap intervals over the seeds, "
+        "in brackets, hold 0: there chance may have decided."
     )
-    return Section(
-        "What the diagnosis said, and what happened",
-        (words,),
-        (Sheet("Verdicts", header, tuple(lines), tuple(traces)),),
+    basis = (
+        "Each diagnosis saw the sequences of the first seed, and no training. It expects help where labels shape the spectrum "
+        f"and the default misses more than {percent(THRESHOLD)} of the task."
     )
+    sheet = Sheet("Verdicts", header, tuple(lines), tuple(traces))
+    return Section("What the diagnosis said, and what happened", (words, basis), (sheet,))
 
 
 def _accuracy(table: Table) -> Section:
