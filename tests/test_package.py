@@ -2,10 +2,9 @@ import subprocess
 import sys
 
 import pytest
-from rich.console import Console
 
 import foretune as ft
-from foretune import cli, demo
+from foretune import cli
 
 
 def test_importing_pulls_in_nothing_optional():
@@ -31,18 +30,6 @@ def test_bad_input_on_the_command_line_is_one_line_and_exit_code_2(monkeypatch, 
     assert capsys.readouterr().err == "foretune: value 3 is wrong; use 4\n"
 
 
-def test_demo(monkeypatch, tmp_path, capsys):
-    from rich.console import Console
-
-    from foretune import demo
-
-    for name, value in {"TRAIN": 16, "TEST": 20, "EPOCHS": 2, "SEEDS": 1, "HEADS": 4}.items():
-        monkeypatch.setattr(demo, name, value)
-    path = demo.run(tmp_path / "new folder", Console())
-    assert path.stat().st_size > 10_000
-    assert "tdi" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("arguments", [["nosuch"], ["demo", "--bad"], ["demo", "x"], ["data", "fetch", "nosuch"]])
 def test_a_mistyped_command_is_one_line_and_exit_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
@@ -51,13 +38,3 @@ def test_a_mistyped_command_is_one_line_and_exit_code_2(arguments, capsys):
     assert stopped.value.code == 2
     assert shown.err.startswith("foretune: ")
     assert shown.err.count("\n") == 1
-
-
-def test_the_demo_knows_before_the_work_what_it_lacks(monkeypatch, tmp_path):
-    monkeypatch.setattr("foretune.demo._compare", lambda seed: pytest.fail("worked first"))
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"):
-        demo.run(tmp_path / "file" / "out", Console())
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ft.DependencyMissing, match="matplotlib"):
-        demo.run(tmp_path, Console())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..diagnosis import Diagnosis, diagnose
@@ -18,14 +20,30 @@ from ..study.rows import Row, Table
 from ..study.statistics import Interval, bootstrap, paired
 from . import tasks
 
-__all__ = ["HELPED", "Claim", "Gain", "Start", "claims", "diagnosed", "gains", "labels", "starts", "word"]
+__all__ = [
+    "CLAIMS",
+    "HELPED",
+    "Claim",
+    "Gain",
+    "Start",
+    "claims",
+    "diagnosed",
+    "gains",
+    "happened",
+    "interval",
+    "labels",
+    "middle",
+    "signed",
+    "starts",
+    "word",
+]
 
 HELPED = 1.0  # points of a mean gain that count as help, as in the calibration of the verdict
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A pair of arms, what sets them apart, and the same as the subject of a sentence."""
+    """A pair of arms, what sets them apart, and the same at the head of a sentence."""
 
     arm: str
     baseline: str
@@ -37,9 +55,9 @@ class Claim:
 
 
 CLAIMS = (
-    Claim("tdi+gain", "default+gain", "Tuning the controlled model", "tuning the controlled model to the task"),
-    Claim("default+gain", "default", "The control alone", "the control (a unit-variance, stable state)"),
-    Claim("tdi", "default", "Tuning as published", "tuning as published"),
+    Claim("tdi+gain", "default+gain", "tuning", "At equal loudness, tuning to the task"),
+    Claim("default+gain", "default", "control", "The control alone, a unit-variance and stable state,"),
+    Claim("tdi", "default", "published", "Tuning as published"),
 )
 
 
@@ -91,15 +109,41 @@ def word(gain: Gain) -> str:
     """What the interval says."""
     if gain.low > 0:
         return "helped"
-    return "hurt" if gain.high < 0 else "made no clear difference"
+    return "hurt" if gain.high < 0 else "unclear"
 
 
+def signed(points: float) -> str:
+    """With its sign, and none for what rounds to 0."""
+    rounded = round(points, 1)
+    return f"{rounded:+.1f}" if rounded else "0.0"
+
+
+def interval(gain: Gain) -> str:
+    """A mean and its interval."""
+    if math.isnan(gain.low):
+        return f"{signed(gain.mean)} (one pair of runs)"
+    return f"{signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Many small steps only wait for each other on more than one thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@one_thread()
 def diagnosed(task: str, ratio: float, seed: int) -> Diagnosis:
     """The diagnosis of the very sequences that the runs of this fraction and seed learn from."""
     train = tasks.load(task).subset(ratio, seed).train
-    return diagnose(train.X, train.y, sampling_rate=tasks.TASKS[task].sampling_rate)
+    return diagnose(np.asarray(train.X), train.y, sampling_rate=tasks.TASKS[task].sampling_rate)
 
 
+@one_thread()
 def starts(plan: Plan, found: Mapping[tuple[str, float], Diagnosis], seed: int) -> dict[tuple[str, str], Start]:
     """Every arm of each task before training, on the middle one of its fractions."""
     measured = {}

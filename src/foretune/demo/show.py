@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+import math
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +17,9 @@ from ..study import Plan, Store, Summary
 from ..study import run as run_plan
 from ..study.progress import watcher
 from ..study.rows import Table, collect
-from ..study.statistics import cells
+from ..study.statistics import Spread, cells
 from . import tasks
-from .evidence import claims, diagnosed, gains, labels, starts, word
+from .evidence import claims, diagnosed, gains, interval, labels, starts, word
 from .pages import answer, compose
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def run(out: Path, console: Console, plan: Plan | None = None) -> Path:
     from ..report.html import save
 
     path = save(compose(table, found, before), out / "demo.html")
-    console.print(f"\n{answer(table)}\n", highlight=False)
-    console.print(str(path), highlight=False, soft_wrap=True)
+    console.print(f"\n{answer(table)}\n", highlight=False, markup=False)
+    console.print(str(path), highlight=False, markup=False, soft_wrap=True)
     return path
 
 
@@ -69,15 +70,16 @@ def _at_hand(plan: Plan, console: Console) -> Plan:
     runs = tuple(run for run in plan.runs if run.settings["dataset"] in known)
     if len(runs) < len(plan.runs):
         console.print(
-            "Without digits, which come with scikit-learn: pip install 'foretune[classifier]'", soft_wrap=True
+            "Without digits, which come with scikit-learn: pip install 'foretune[classifier]'",
+            markup=False,
+            soft_wrap=True,
         )
     return replace(plan, runs=runs)
 
 
-@contextmanager
-def _busy(console: Console, words: str) -> Iterator[None]:
-    with console.status(words) if console.is_terminal else nullcontext():
-        yield
+def _busy(console: Console, words: str) -> AbstractContextManager[object]:
+    """Says what is going on, where there is a terminal."""
+    return console.status(words) if console.is_terminal else nullcontext()
 
 
 def _train(plan: Plan, store: Store, console: Console) -> Summary:
@@ -89,14 +91,16 @@ def _train(plan: Plan, store: Store, console: Console) -> Summary:
         else:
             summary = run_plan(plan, store.folder)
     except KeyboardInterrupt:
-        console.print(f"stopped; every finished run is kept in {store.folder}, the same command goes on")
+        console.print(f"stopped; every finished run is kept in {store.folder}, the same command goes on", markup=False)
         raise
     if not summary.done:
         raise StudyError(f"no run of the demo came to its end: {', '.join(summary.reasons)}; remove {store.folder}")
     kept = summary.done + summary.failed - summary.performed
     failed = f", {summary.failed} failed" if summary.failed else ""
     again = f", {kept} were in {store.folder} already" if kept else ""
-    console.print(f"{summary.performed} runs in {summary.seconds:.0f} s{failed}{again}\n", highlight=False)
+    console.print(
+        f"{summary.performed} runs in {summary.seconds:.0f} s{failed}{again}\n", highlight=False, markup=False
+    )
     return summary
 
 
@@ -107,16 +111,20 @@ def _print(table: Table, console: Console) -> None:
     seeds = len({row.seed for row in table.rows})
     grid = _grid(f"Test accuracy (%), mean ± std over {seeds} seeds", ("task", "labels", *names))
     for task, ratio in dict.fromkeys((row.dataset, row.ratio) for row in table.rows):
-        found = [spreads.get((task, ratio, arm)) for arm in names]
-        texts = ["–" if cell is None else f"{100 * cell.mean:.1f} ± {100 * cell.std:.1f}" for cell in found]
-        grid.add_row(task, str(labels(ratio)), *texts)
+        grid.add_row(task, str(labels(ratio)), *(_spread(spreads.get((task, ratio, arm))) for arm in names))
     console.print(grid)
     grid = _grid("Paired differences in points, with 95 % intervals", ("change", "task", "difference", "it"))
     for claim in claims(table.rows):
         for task, gain in gains(table.rows, claim).items():
-            change = f"{gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]"
-            grid.add_row(str(claim), task, change, word(gain))
+            grid.add_row(str(claim), task, interval(gain), word(gain))
     console.print(grid)
+
+
+def _spread(cell: Spread | None) -> str:
+    if cell is None:
+        return "–"
+    wide = "" if math.isnan(cell.std) else f" ± {100 * cell.std:.1f}"
+    return f"{100 * cell.mean:.1f}{wide}"
 
 
 def _grid(title: str, columns: Iterable[str]) -> Grid:
