@@ -13,9 +13,8 @@ import torch
 
 from ..diagnosis import Diagnosis, diagnose
 from ..init import model_spectrum, spectral_loss
-from ..nn import LinearSSM
 from ..spectra import Spectrum
-from ..study import Plan, one_layer
+from ..study import Plan, deep
 from ..study.rows import Row, Table
 from ..study.statistics import Interval, bootstrap, paired
 from . import tasks
@@ -56,7 +55,7 @@ class Claim:
 
 CLAIMS = (
     Claim("tdi+gain", "default+gain", "tuning", "At equal loudness, tuning to the task"),
-    Claim("default+gain", "default", "control", "The control alone, a unit-variance and stable state,"),
+    Claim("default+gain", "default", "control", "The control alone, a first layer of unit variance,"),
     Claim("tdi", "default", "published", "Tuning as published"),
 )
 
@@ -73,9 +72,9 @@ class Gain:
 
 @dataclass(frozen=True)
 class Start:
-    """A model before training: how much its state varies over the samples, and what it listens to."""
+    """A model before training: how loud its state-space layer is on the samples, and what it listens to."""
 
-    deviation: float
+    deviation: float  # of what the layer adds to its skip
     spectrum: Spectrum
     loss: float  # L_spec
 
@@ -163,13 +162,14 @@ def middle(found: Mapping[tuple[str, float], Diagnosis], task: str) -> float:
 
 def _start(settings: Mapping[str, Any], task: Spectrum) -> Start:
     data = tasks.load(settings["dataset"]).subset(settings["ratio"], settings["seed"])
-    X, y = torch.as_tensor(data.train.X), torch.as_tensor(data.train.y)
     torch.manual_seed(settings["seed"])
-    model, _ = one_layer.build(settings, X, y, len(data.classes))
-    assert isinstance(model, LinearSSM)
+    model, _ = deep.build(settings, data, torch.device("cpu"))
+    (layer,) = model.layers
     with torch.no_grad():
-        deviation = math.sqrt(float(model.final_state(X).var(0).mean()))
-        spectrum = model_spectrum(model, X.shape[1])
+        heard = model.heard(torch.as_tensor(np.asarray(data.train.X)))
+        added = layer.convolve(heard) - layer.D.unsqueeze(-1) * heard
+        deviation = math.sqrt(float(added.var((0, 2)).mean()))
+        spectrum = model_spectrum(model, data.length)
     return Start(deviation, spectrum, float(spectral_loss(spectrum, task)))
 
 

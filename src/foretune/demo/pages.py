@@ -32,7 +32,9 @@ Starts = Mapping[tuple[str, str], Start]
 def compose(table: Table, found: Diagnoses, before: Starts) -> Report:
     """The whole page."""
     sections = [_gains(table), _why(table, found, before), _verdicts(table, found), _accuracy(table)]
-    words = "Mean over the seeds, between the lowest and the highest of them."
+    words = (
+        "Mean over the seeds, between the lowest and the highest of them; on 250 test sequences until the last epoch."
+    )
     curves = tuple(
         replace(chart, title=f"{labels(float(chart.title.split()[-1]))} labels") for chart in epoch_charts(table)
     )
@@ -122,8 +124,8 @@ def _why(table: Table, found: Diagnoses, before: Starts) -> Section:
         starts = {arm: before[task, arm] for arm in ARMS}
         default, tdi, control, tuned = starts.values()
         sentences.append(
-            f"{task}, how loud: before training the state's standard deviation over the sequences is {default.deviation:.2g} "
-            f"in default, {tdi.deviation:.2g} in tdi, and {control.deviation:.2g} in the control."
+            f"{task}, how loud: before training, what the state-space layer adds has a standard deviation of "
+            f"{default.deviation:.2g} in default, {tdi.deviation:.2g} in tdi, and {control.deviation:.2g} in the control."
         )
         where = (
             f"{task}, where: tuning takes L_spec from {default.loss:.2f} to {tdi.loss:.2f} as published, and from "
@@ -139,9 +141,9 @@ def _why(table: Table, found: Diagnoses, before: Starts) -> Section:
         for task in names
         for arm in ARMS
     ]
-    header = ("task", "arm", "deviation of the state", "L_spec (0: same shape, 2: disjoint)")
+    header = ("task", "arm", "deviation of what the layer adds", "L_spec (0: same shape, 2: disjoint)")
     sheet = Sheet("Before training, the first seed", header, tuple(lines))
-    return Section("Why: how loud the state is, and where it listens", tuple(sentences), (sheet,), charts)
+    return Section("Why: how loud the layer is, and where it listens", tuple(sentences), (sheet,), charts)
 
 
 def _spectra(task: str, found: Diagnosis, before: Starts, arms: tuple[str, str]) -> Chart:

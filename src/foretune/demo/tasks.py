@@ -13,7 +13,8 @@ import numpy as np
 
 from ..datasets import Dataset, Split, binary_frequency
 from ..errors import DependencyMissing, InputError
-from ..study import one_layer
+from ..study import deep
+from ..study.training import Progress
 
 __all__ = ["TASKS", "TRAIN", "BuiltIn", "available", "cost", "load", "run"]
 
@@ -59,14 +60,14 @@ def load(name: str) -> Dataset:
     return Dataset(name, train, None, test, tuple(range(10)), 64, 1, "the digits that scikit-learn comes with")
 
 
-def run(settings: Mapping[str, Any], progress: one_layer.Progress | None = None) -> dict[str, Any]:
-    """Train one arm of the one-layer study on a part of a task's training split."""
+def run(settings: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """Train one arm of the deep study on a part of a task's training split."""
     data = load(settings["dataset"]).subset(settings["ratio"], settings["seed"])
-    return one_layer.learn(data, settings, progress)
+    return deep.learn(data, settings, progress)
 
 
 def cost(settings: Mapping[str, Any]) -> float:
     """Rough seconds of a run on one core, for the time left."""
     length = 256 if settings["dataset"] == "binary frequency" else 64
     steps = math.ceil(settings["ratio"] * TRAIN / settings["batch"])
-    return 0.1 + settings["epochs"] * steps * (2e-3 + length * 6e-6) + 2.0 * (settings["arm"] == "tdi")
+    return 0.1 + settings["epochs"] * (5e-3 * steps + settings["eval_subset"] * length * 2e-7)

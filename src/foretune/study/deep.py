@@ -20,7 +20,7 @@ from ..nn import DeepS4D, unit_output_
 from ..spectra import Spectrum, task_spectrum_from_batches
 from .training import Progress, batches, find_device, train
 
-__all__ = ["ARMS", "build", "cost", "heard_by", "passes", "run"]
+__all__ = ["ARMS", "build", "cost", "heard_by", "learn", "passes", "run"]
 
 ARMS = ("default", "default+gain", "tdi", "tdi+gain", "tdi-frozen", "tdi+gain-frozen")
 MODEL = ("d_model", "depth", "d_state", "norm", "prenorm", "dropout", "pool")
@@ -29,6 +29,13 @@ MODEL = ("d_model", "depth", "d_state", "norm", "prenorm", "dropout", "pool")
 def run(settings: Mapping[str, Any], progress: Progress | None = None, scratch: Path | None = None) -> dict[str, Any]:
     """Train one arm on one subset of one data set; test accuracy and loss after each epoch."""
     data = datasets.load(settings["dataset"], ratio=settings["ratio"], seed=settings["seed"])
+    return learn(data, settings, progress, scratch)
+
+
+def learn(
+    data: Dataset, settings: Mapping[str, Any], progress: Progress | None = None, scratch: Path | None = None
+) -> dict[str, Any]:
+    """The same on these splits."""
     device = find_device(settings.get("device", "auto"))
     torch.manual_seed(settings["seed"])
     model, facts = build(settings, data, device)
