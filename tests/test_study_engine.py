@@ -182,7 +182,7 @@ def test_a_missing_ray_is_named(tmp_path, monkeypatch):
     ("arguments", "words"),
     [
         (["study", "run", "nothing"], "there is no plan 'nothing'"),
-        (["study", "run"], "requires an argument"),
+        (["study", "run"], "needs PLAN"),
         (["study", "start"], 'Unknown command "start"'),
         (["study", "run", str(TOY), "--workers", "two"], "--workers"),
         (["study", "run", str(TOY), "--shard", "3"], "--shard 3"),
