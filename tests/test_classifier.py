@@ -17,8 +17,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from foretune.classify import product
 from foretune.classify.bank import Design, draw_bank
-from foretune.classify.features import fit_features, mixing
+from foretune.classify.features import fit_features, joined, mixing
 from foretune.classify.ridge import class_targets, leave_one_out, probabilities, temperature
 
 HEADS = [{"filters": 120}, {"head": "train", "epochs": 2, "model": "contractive"}]
@@ -89,6 +90,24 @@ def test_features_equal_a_recursion_over_time(rng):
     y = y[:, n - 1 - n // 2 :][:, :64] * gain
     shares = torch.cat([(y - at).clamp(0, 1).mean(1) for at in thresholds], dim=1)
     torch.testing.assert_close(map_(X)[:, : shares.shape[1]].double(), shares, rtol=1e-4, atol=1e-5)
+
+
+def test_features_without_onednn_are_the_same(rng, monkeypatch):
+    X = torch.from_numpy(rng.normal(size=(21, 150, 2)))
+    mix = mixing(2, rng)
+    map_ = fit_features(Design(filters=90), draw_bank(Design(filters=90), 150, len(mix), rng), mix, X)
+    fast = map_(X)
+    monkeypatch.setattr(product, "_has_onednn", lambda: False)
+    torch.testing.assert_close(map_(X), fast, rtol=1e-5, atol=1e-5)
+
+
+def test_two_banks_hear_together_what_each_hears_alone(rng):
+    X = torch.from_numpy(rng.normal(size=(9, 100, 1)))
+    design, mix = Design(filters=50), mixing(1, rng)
+    banks = draw_bank(design, 100, 1, rng), draw_bank(design, 100, 1, rng, ft.Spectrum(np.ones(51), 100))
+    a, b = (fit_features(design, bank, mix, X) for bank in banks)
+    torch.testing.assert_close(joined(a, b)(X), torch.cat([a(X), b(X)], dim=1), rtol=1e-5, atol=1e-5)
+    assert not torch.equal(a(X), b(X))
 
 
 def test_filters_are_deaf_to_a_constant_and_task_banks_listen_where_the_task_is(rng):

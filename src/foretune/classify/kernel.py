@@ -13,7 +13,7 @@ from torch import Tensor
 from ..errors import InputError
 from ..spectra import Spectrum, task_spectrum
 from .bank import Design, Filters, draw_bank
-from .features import FeatureMap, fit_features, mixing
+from .features import FeatureMap, fit_features, joined, mixing
 from .ridge import Ridge, class_targets, fit_ridge, leave_one_out
 
 __all__ = ["Evidence", "Init", "KernelHead", "fit_kernel", "place", "usable_spectrum"]
@@ -49,7 +49,7 @@ class KernelHead:
 
     def __call__(self, X: Tensor) -> Tensor:
         """Scores `(P, classes)` in float64 of sequences `(P, L, C)`."""
-        return self.ridge(self.features(X))
+        return torch.cat([self.ridge(part) for part in self.features.parts(X)])
 
 
 def fit_kernel(X: Tensor, codes: np.ndarray, classes: int, init: Init, design: Design, seed: int) -> KernelHead:
@@ -100,10 +100,9 @@ def _weigh(X: Tensor, codes: np.ndarray, classes: int, spectrum: Spectrum, rng: 
     """
     part = np.linspace(0, len(X) - 1, min(len(X), WEIGHED)).round().astype(int)
     mix, targets = mixing(X.shape[2], rng), class_targets(codes, classes)[part]
-    heard = []
-    for placement in PLACEMENTS[:2]:
-        bank = _bank(PROBE, X.shape[1], len(mix), rng, placement, spectrum)
-        heard.append(fit_features(PROBE, bank, mix, X[part])(X[part]))
+    banks = [_bank(PROBE, X.shape[1], len(mix), rng, placement, spectrum) for placement in PLACEMENTS[:2]]
+    maps = [fit_features(PROBE, bank, mix, X[part]) for bank in banks]
+    heard = list(joined(*maps)(X[part]).tensor_split(2, dim=1))
     heard.append(torch.cat([features[:, ::2] for features in heard], dim=1))
     errors = {
         placement: leave_one_out(features, targets).error.numpy()

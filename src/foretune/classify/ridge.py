@@ -9,12 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .product import times_transposed
+
 __all__ = ["LeftOut", "Ridge", "class_targets", "fit_ridge", "leave_one_out", "probabilities", "temperature"]
 
 STRENGTHS = [10.0 ** (k / 2) for k in range(-8, 9)]  # of the mean squared norm of the features
 CHOOSING = 1000  # samples at most that choose the strength
 BLOCK = 1024  # features at once
-SAMPLES = 1024  # samples at once
+SAMPLES = 256  # samples at once
+SUMMED = 256  # products summed in the precision of the features
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +58,9 @@ def leave_one_out(features: Tensor, targets: Tensor) -> LeftOut:
 
 def _search(features: Tensor, targets: Tensor, strengths: Sequence[float]) -> LeftOut:
     centred = features - features.mean(0)
-    scale = float(centred.square().sum(dtype=torch.float64)) / len(centred) or 1.0
     dual = len(centred) <= centred.shape[1]
-    kernel = (centred @ centred.T if dual else centred.T @ centred).double()
+    kernel = _gram(centred if dual else centred.T)
+    scale = float(kernel.trace()) / len(centred) or 1.0
     tried: dict[int, LeftOut] = {}
 
     def at(index: int) -> LeftOut:
@@ -78,6 +81,15 @@ def _search(features: Tensor, targets: Tensor, strengths: Sequence[float]) -> Le
         weights = torch.cat([part.T.double() @ best.weights for part in centred.split(BLOCK, dim=1)])
         return LeftOut(best.strength, weights, best.scores, best.error)
     return best
+
+
+def _gram(rows: Tensor) -> Tensor:
+    """`rows @ rows.T`, added up in float64: the weakest strengths feel what one long float32 sum would round off."""
+    kernel = rows.new_zeros(len(rows), len(rows), dtype=torch.float64)
+    for part in rows.split(SUMMED, dim=1):
+        part = part.contiguous()
+        kernel += times_transposed(part, part)
+    return kernel
 
 
 def _dual(centred: Tensor, kernel: Tensor, targets: Tensor, strength: float, scale: float) -> LeftOut:
