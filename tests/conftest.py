@@ -7,6 +7,10 @@ import torch
 
 import foretune as ft
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores: more threads would only wait for each other
+    torch.set_num_threads(1)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the processes that a test starts
+
 
 @pytest.fixture(autouse=True)
 def _seeds() -> None:
