@@ -95,7 +95,7 @@ def _pictures(table: Table) -> tuple[Matrix | Dots, ...]:
     names = unique(row.dataset for row in table.rows)
     return matrix, Dots(
         "Over all numbers of labels, with 95 % intervals",
-        "points; bootstrap over the matched runs (same labels, same seed)",
+        "points; bootstrap over matched runs",
         tuple(names),
         tuple(_marks(table, claim, names) for claim in there),
     )
@@ -187,7 +187,7 @@ def _verdicts(table: Table, found: Diagnoses) -> Section:
     )
     basis = (
         "Each diagnosis saw the sequences of the first seed, and no training. It expects help where labels shape the spectrum "
-        f"and the default misses more than {percent(THRESHOLD)} of the task."
+        f"and the default misses more than {percent(THRESHOLD)} of the task; it was calibrated on the one-layer model."
     )
     sheet = Sheet("Verdicts", header, tuple(lines), tuple(traces))
     return Section("What the diagnosis said, and what happened", (words, basis), (sheet,))
