@@ -14,7 +14,7 @@ from . import evidence
 from .priors import default_prior, default_s4d, tuned_prior
 from .result import Curves, Diagnosis, Models
 from .samples import as_samples
-from .verdict import Evidence, answer
+from .verdict import FEWEST, Evidence, answer
 
 __all__ = ["diagnose"]
 
@@ -52,8 +52,9 @@ def diagnose(
     many = samples.take(evidence.subsample(samples.codes, RESAMPLED, rng))
     few = samples.take(evidence.subsample(samples.codes, TRIED, rng))
     band, reliability = evidence.resampled(evidence.features_of(many.X, many.codes), rng)
-    tried = evidence.trial(few.X, evidence.features_of(few.X, few.codes), rng, more=len(few.codes) < len(samples.codes))
-    P = len(samples.codes)
+    P, tried = len(samples.codes), None
+    if P >= FEWEST:  # below, nothing is said, and folds would hold a sample or two
+        tried = evidence.trial(few.X, evidence.features_of(few.X, few.codes), rng, more=len(few.codes) < P)
     known = Evidence(P, reliability.p_value, float("nan") if tried is None else tried.default_error_at(P))
     priors = default_prior(task.length), tuned_prior(task), default_s4d()
     return Diagnosis(
