@@ -137,7 +137,8 @@ def test_fit_measures_on_the_test_file(files, capsys):
     assert "accuracy 100.0 % (95 % interval 83.9 to 100.0) on the 20 samples of test.csv" in out
     assert "always up, the most frequent class: 75.0 %" in out
     assert re.search(r"fit \d+\.\d\d s, predict \d+\.\d\d s", out)
-    assert out.endswith("predictions: p.csv\nmodel: model\nreport: pages/report.html\n")
+    assert "\nmodel: model\n" in out
+    assert out.endswith("predictions: p.csv\nreport: pages/report.html\n")
     rows = rows_of(files / "p.csv")
     assert len(rows) == 20
     for row in rows:

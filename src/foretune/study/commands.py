@@ -57,23 +57,23 @@ def run(
     backend
         `ray` spreads the runs over a ray cluster whose machines share the folder.
     """
-    from .engine import run as run_plan
+    from . import engine
     from .plan import parse_filter
     from .progress import watcher
 
-    loaded = _load(plan)
     if limit is not None and limit < 1:
         raise InputError(f"--limit {limit}; pass at least 1")
-    folder, part = out or _folder(loaded), None if shard is None else _shard(shard)
+    loaded = _load(plan)
+    folder = out or _folder(loaded)
     with watcher(Console(stderr=True)) as watch:
         try:
-            summary = run_plan(
+            summary = engine.run(
                 loaded,
                 folder,
                 workers=workers,
                 backend=backend,
                 retry_failed=retry_failed,
-                shard=part,
+                shard=None if shard is None else _shard(shard),
                 only=parse_filter(only),
                 limit=limit,
                 watcher=watch,
@@ -81,8 +81,7 @@ def run(
         except KeyboardInterrupt:
             print(f"stopped; every finished run is kept in {folder}, the same command goes on", file=sys.stderr)
             raise
-    _print(summary, folder)
-    return 1 if summary.failed else 0
+    return _print(summary, folder)
 
 
 @app.command
@@ -107,8 +106,7 @@ def status(plan: str, /, *, out: Path | None = None, only: str = "") -> int:
     loaded = _load(plan)
     folder = out or _folder(loaded)
     summary = summarize(Store(folder), chosen_runs(loaded, None, parse_filter(only)))
-    _print(summary, folder)
-    return 1 if summary.failed else 0
+    return _print(summary, folder)
 
 
 @app.command
@@ -199,9 +197,11 @@ def _shard(text: str) -> tuple[int, int]:
     return int(index), int(count)
 
 
-def _print(summary: Summary, folder: Path) -> None:
+def _print(summary: Summary, folder: Path) -> int:
+    """The exit code as well."""
     print(f"{summary.done} done, {summary.failed} failed, {summary.left} missing in {folder}")
     if summary.performed:
         print(f"{summary.performed} runs in {summary.seconds:.0f} s")
     for reason, count in summary.reasons.most_common(10):
         print(f"  {count} × {reason}")
+    return 1 if summary.failed else 0

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +15,16 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from ..errors import InputError
-from .evaluation import cross_validate, evaluate, explained, fit_report, fold_count, timed, write_predictions
+from .evaluation import (
+    Evaluation,
+    cross_validate,
+    evaluate,
+    explained,
+    fit_report,
+    fold_count,
+    timed,
+    write_predictions,
+)
 from .files import read
 from .labelled import Labelled, check_training, fit_length, match_test
 
@@ -130,34 +141,30 @@ def fit(
 
     _check_targets(predictions, out)
     train, held_out = _training_and_test(file, test, options, test_labels)
-    for data in (train, held_out):
-        if data is not None:
-            _say(data)
-
-    def make() -> Any:
-        return SSMClassifier(head=head, init=init, random_state=seed)
-
+    read_as = [_say(data) for data in (train, held_out) if data is not None]
+    make = partial(SSMClassifier, head=head, init=init, random_state=seed)
     with _waiting("training"), explained(train.source):
         model, seconds = timed(make().fit, train.X, train.y)
     if save is not None:
         model.save(save)
-    if held_out is not None:
-        result = evaluate(model, train, held_out)
-    else:
-        with _waiting("cross-validating") as tell:
-            result = cross_validate(make, train, seed, tell)
-    facts = [f"head {head}, {_placement(head, model.evidence_.chosen, init)}"]
-    facts.append(f"fit {seconds:.2f} s, predict {result.seconds:.2f} s")
-    print(*facts[:1], *result.lines(), *facts[1:], sep="\n")
+        print(f"model: {save}")
+    result = _judged(model, make, train, held_out, seed)
+    means = f"head {head}, {_placement(head, model.evidence_.chosen, init)}"
+    times = f"fit {seconds:.2f} s, predict {result.seconds:.2f} s"
+    print(means, *result.lines(), times, sep="\n")
     if predictions is not None:
         chances = None if held_out is None else _chances(model, held_out)
         write_predictions(predictions, result.predicted, result.truth, chances, model.classes_)
         print(f"predictions: {predictions}")
-    if save is not None:
-        print(f"model: {save}")
     if out is not None:
-        read_as = [line for data in (train, held_out) if data is not None for line in _description(data)]
-        _save(fit_report(result, train, [*read_as, *facts]), out)
+        _save(fit_report(result, train, [*chain(*read_as), means, times]), out)
+
+
+def _judged(model: Any, make: Callable[[], Any], train: Labelled, held_out: Labelled | None, seed: int) -> Evaluation:
+    if held_out is not None:
+        return evaluate(model, train, held_out)
+    with _waiting("cross-validating") as tell:
+        return cross_validate(make, train, seed, tell)
 
 
 def predict(
@@ -234,12 +241,11 @@ def _placement(head: str, chosen: str, asked: str) -> str:
     return where + (", as the training samples speak for" if asked == "auto" else "")
 
 
-def _say(data: Labelled) -> None:
-    print(*_description(data), sep="\n  ")
-
-
-def _description(data: Labelled) -> list[str]:
-    return [str(data), *data.notes]
+def _say(data: Labelled) -> list[str]:
+    """How the file was read: printed, and the lines."""
+    lines = [str(data), *data.notes]
+    print(*lines, sep="\n  ")
+    return lines
 
 
 def _chances(model: Any, data: Labelled) -> Any:
