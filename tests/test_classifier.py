@@ -291,16 +291,3 @@ def test_left_out_predictions_are_honest(task):
     fitted = ft.SSMClassifier(filters=200, init="default").fit(X, y)
     folds = cross_val_predict(clone(fitted), X, y, cv=10)
     assert abs((folds == y).mean() - fitted.score(X, y)) < 0.15
-
-
-@pytest.mark.parametrize(
-    ("value", "message"), [(np.nan, "contains NaN"), (np.inf, "infinity"), (1e200, "beyond the largest")]
-)
-def test_values_that_cannot_be_used_are_an_input_error(value, message):
-    X, y = ft.datasets.binary_frequency(20)
-    spoiled = X.astype(float)
-    spoiled[3, 4] = value
-    with pytest.raises(ft.InputError, match=message):
-        ft.SSMClassifier().fit(spoiled, y)
-    with pytest.raises(ft.InputError, match=message):
-        ft.SSMClassifier(filters=10).fit(X, y).predict(spoiled)

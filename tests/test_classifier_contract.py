@@ -4,6 +4,7 @@ import importlib.util
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import foretune as ft
@@ -41,3 +42,16 @@ def test_without_aeon_the_remedy_is_named():
 
     with pytest.raises(ft.DependencyMissing, match=r"foretune\[compare\]"):
         _ = classify.AeonSSMClassifier
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(np.nan, "contains NaN"), (np.inf, "infinity"), (1e200, "beyond the largest")]
+)
+def test_values_that_cannot_be_used_are_an_input_error(value, message):
+    X, y = ft.datasets.binary_frequency(20)
+    spoiled = X.astype(float)
+    spoiled[3, 4] = value
+    with pytest.raises(ft.InputError, match=message):
+        ft.SSMClassifier().fit(spoiled, y)
+    with pytest.raises(ft.InputError, match=message):
+        ft.SSMClassifier(filters=10).fit(X, y).predict(spoiled)
